@@ -1,0 +1,85 @@
+"""Who may be hostile: the threat model B_ρ(G) of §2, restricted by distance and by trust."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert._validation import check_integer, check_mask
+from graycert.errors import InvalidParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFeatureThreat:
+    """The adversary picks up to ρ eligible nodes and sets all their features to anything, NaN included.
+
+    A node is eligible for a target if it is at least ``min_distance`` hops away from it (the length of the
+    shortest directed path from the node to the target) and is not trusted. The graph structure is fixed.
+
+    Args:
+        min_distance: Smallest hop distance of a hostile node to its target, >= 0; 0 includes the target itself,
+            1 only other nodes, 2 only nodes that are not direct in-neighbours.
+        trusted: Nodes that are never hostile: boolean, shape (num_nodes,), True where trusted; None trusts none.
+
+    Raises:
+        InvalidParameterError: If ``min_distance`` is negative or ``trusted`` is not a boolean vector.
+
+    Example:
+        >>> NodeFeatureThreat(min_distance=1).includes_target
+        False
+
+    References:
+        Scholten et al. (2022), Section 2.
+    """
+
+    min_distance: int = 0
+    trusted: NDArray[np.bool_] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the domains."""
+        distance = check_integer(
+            "min_distance", self.min_distance, at_least=0, hint="It counts hops from a hostile node to its target."
+        )
+        object.__setattr__(self, "min_distance", distance)
+        if self.trusted is not None:
+            trusted = np.array(self.trusted)
+            if trusted.dtype != np.bool_ or trusted.ndim != 1:
+                raise InvalidParameterError(
+                    f"`trusted` must be a boolean array of shape (num_nodes,), got dtype {trusted.dtype} and "
+                    f"shape {trusted.shape}. Build one with numpy.zeros(num_nodes, bool) and set the trusted nodes."
+                )
+            trusted.flags.writeable = False
+            object.__setattr__(self, "trusted", trusted)
+
+    @property
+    def includes_target(self) -> bool:
+        """Whether a target may be hostile itself (unless it is trusted)."""
+        return self.min_distance == 0
+
+    def eligible(
+        self, sources: NDArray[np.int64], distances: NDArray[np.int64], *, num_nodes: int
+    ) -> NDArray[np.bool_]:
+        """Return which (source, distance) pairs the adversary may control, same shape as ``sources``.
+
+        Raises:
+            InvalidParameterError: If ``trusted`` does not have one entry per node.
+        """
+        mask = distances >= self.min_distance
+        if self.trusted is not None:
+            trusted = check_mask("trusted", self.trusted, num_nodes=num_nodes)
+            mask = mask & ~trusted[sources]
+        return mask
+
+    def describe(self) -> str:
+        """Return the threat in words, to follow "hostile nodes".
+
+        Example:
+            >>> NodeFeatureThreat(min_distance=2).describe()
+            'at distance >= 2 from the target'
+        """
+        where = {0: "anywhere, the target included", 1: "other than the target"}.get(
+            self.min_distance, f"at distance >= {self.min_distance} from the target"
+        )
+        if self.trusted is not None:
+            where += f", {int(self.trusted.sum()):,} trusted nodes excepted"
+        return where

@@ -1,0 +1,27 @@
+"""Fixtures that find the real graphs and the golden values."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """Folder of the real graphs, from GRAYCERT_DATA."""
+    root = os.environ.get("GRAYCERT_DATA")
+    if not root:
+        pytest.skip("GRAYCERT_DATA is not set: the real graphs are not at hand (see CONTRIBUTING.md)")
+    path = Path(root)
+    if not path.is_dir():
+        pytest.fail(f"GRAYCERT_DATA={root} is not a folder")
+    return path
+
+
+@pytest.fixture(scope="session")
+def golden_root(data_root: Path) -> Path:
+    """Folder of the values computed by the authors' implementation, beside the real graphs."""
+    path = data_root.parent / "golden"
+    if not path.is_dir():
+        pytest.fail(f"{path} is missing; the golden values lie beside GRAYCERT_DATA")
+    return path
