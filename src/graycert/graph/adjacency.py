@@ -1,0 +1,116 @@
+"""The directed graph that bounds are computed on: validated once, immutable, sorted by target."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from graycert._validation import check_integer, check_integer_array
+from graycert.errors import InvalidParameterError, UnsoundSetupError
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """Edges source -> target without self-loops and without parallel edges.
+
+    Self-loops are left out because a path that visits no node twice never uses one. Build with
+    ``from_edge_index``; an undirected edge is given as its two directions.
+
+    Args:
+        num_nodes: Number of nodes n; nodes are 0..n-1.
+        sources: Source of each edge, shape (num_edges,), sorted by (target, source).
+        targets: Target of each edge, shape (num_edges,).
+        indptr: In-neighbours of v are ``sources[indptr[v]:indptr[v + 1]]``, shape (num_nodes + 1,).
+
+    Raises:
+        InvalidParameterError: If the three arrays do not describe such a graph.
+
+    Example:
+        >>> Adjacency.from_edge_index([[1, 2, 0], [0, 1, 0]], num_nodes=3).num_edges
+        2
+    """
+
+    num_nodes: int
+    sources: IntArray
+    targets: IntArray
+    indptr: IntArray
+
+    def __post_init__(self) -> None:
+        """Check the invariants that every algorithm on the graph relies on, and freeze the arrays."""
+        sizes_fit = self.sources.shape == self.targets.shape and self.indptr.shape == (self.num_nodes + 1,)
+        if not sizes_fit or not np.array_equal(
+            self.indptr, np.searchsorted(self.targets, np.arange(self.num_nodes + 1))
+        ):
+            raise InvalidParameterError(
+                "`sources`, `targets` and `indptr` must describe one graph sorted by target, got arrays that do not "
+                "fit each other. Build the graph with Adjacency.from_edge_index."
+            )
+        edges = np.stack([self.sources, self.targets])
+        keys = self.targets * self.num_nodes + self.sources
+        out_of_range = np.any((edges < 0) | (edges >= self.num_nodes))
+        if out_of_range or np.any(np.diff(keys) <= 0) or np.any(self.sources == self.targets):
+            raise InvalidParameterError(
+                "`sources` and `targets` must be nodes, sorted by (target, source), free of repeats and self-loops. "
+                "Build the graph with Adjacency.from_edge_index."
+            )
+        for array in (self.sources, self.targets, self.indptr):
+            array.flags.writeable = False
+
+    @classmethod
+    def from_edge_index(cls, edge_index: ArrayLike, *, num_nodes: int) -> Self:
+        """Build the graph from PyTorch Geometric's edge list.
+
+        Args:
+            edge_index: Integers, shape (2, num_edges): row 0 = source, row 1 = target, in any order.
+            num_nodes: Number of nodes, >= 1.
+
+        Raises:
+            InvalidParameterError: If the shape, the type or a node index is wrong.
+            UnsoundSetupError: ``parallel-edges``, if an edge other than a self-loop occurs twice.
+        """
+        num_nodes = check_integer("num_nodes", num_nodes, at_least=1)
+        edges = check_integer_array(
+            "edge_index",
+            edge_index,
+            ndim=2,
+            at_least=0,
+            less_than=num_nodes,
+            hint=f"It holds node indices of a graph with {num_nodes} nodes: row 0 sources, row 1 targets.",
+        )
+        if edges.shape[0] != 2:
+            raise InvalidParameterError(
+                f"`edge_index` must have shape (2, num_edges), got {edges.shape}. Transpose a list of pairs."
+            )
+        sources, targets = edges[:, edges[0] != edges[1]]
+        order = np.lexsort((sources, targets))
+        sources, targets = np.ascontiguousarray(sources[order]), np.ascontiguousarray(targets[order])
+        repeated = np.flatnonzero((np.diff(sources) == 0) & (np.diff(targets) == 0))
+        if repeated.size:
+            raise UnsoundSetupError(
+                "parallel-edges",
+                f"`edge_index` must hold every edge once, got edge ({sources[repeated[0]]}, {targets[repeated[0]]}) "
+                "more than once. Each copy would be deleted by its own coin, so messages get through more often "
+                "than the bound allows. Coalesce the graph, e.g. with graycert.prepare_graph.",
+            )
+        indptr = np.searchsorted(targets, np.arange(num_nodes + 1)).astype(np.int64)
+        return cls(num_nodes=num_nodes, sources=sources, targets=targets, indptr=indptr)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges, self-loops not counted."""
+        return int(self.sources.size)
+
+    def to_csr(self) -> sp.csr_array:
+        """Return A with A[w, v] = 1 for each edge w -> v, int64, shape (num_nodes, num_nodes)."""
+        ones = np.ones(self.num_edges, dtype=np.int64)
+        shape = (self.num_nodes, self.num_nodes)
+        return sp.csc_array((ones, self.sources, self.indptr), shape=shape).tocsr()
+
+    def in_neighbors(self, node: int) -> IntArray:
+        """Return the sorted sources of edges into ``node``."""
+        node = check_integer("node", node, at_least=0, at_most=self.num_nodes - 1)
+        return self.sources[self.indptr[node] : self.indptr[node + 1]]
