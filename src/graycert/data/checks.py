@@ -1,0 +1,154 @@
+"""Is this a graph that graycert can work on? Refuses what would be misread, with the reason."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graycert.errors import InvalidParameterError
+
+
+def validate_data(data: Data, *, need_features: bool = True, need_labels: bool = False) -> None:
+    """Refuse a graph that is malformed, naming the attribute, the rule and the value.
+
+    Args:
+        data: ``edge_index`` int64, shape (2, num_edges), entries in [0, num_nodes), row 0 = source; ``x``
+            finite floats, shape (num_nodes, num_features); ``y`` int64, shape (num_nodes,), -1 = unlabelled;
+            optionally ``node_ids`` and ``class_names``, lists of distinct texts.
+        need_features: Refuse a graph without ``x``; False is for what needs the structure only, as bounds do.
+        need_labels: Refuse a graph without ``y`` or with only unlabelled nodes.
+
+    Raises:
+        InvalidParameterError: If a rule is broken.
+    """
+    if not isinstance(data, Data):
+        raise InvalidParameterError(
+            f"`data` must be a torch_geometric.data.Data, got {type(data).__name__}. Graphs with several "
+            "node types, batches and tuples are not supported; graycert.load_graph reads files and tables."
+        )
+    num_nodes = count_nodes(data)
+    _check_edges(data.get("edge_index"), num_nodes)
+    if data.get("x") is not None:
+        _check_features(data.x, num_nodes)
+    elif need_features:
+        raise InvalidParameterError(
+            "`data.x` must hold the node features, got none. Set `data.x` (for tables: pass the node table "
+            "as `nodes`); without features only bounds that need no model can be computed."
+        )
+    if data.get("y") is not None:
+        _check_labels(data.y, num_nodes)
+    if need_labels and (data.get("y") is None or not bool((data.y >= 0).any())):
+        raise InvalidParameterError(
+            "`data.y` must label at least one node, got no labels. Set `data.y`, with -1 for nodes whose "
+            "label is unknown."
+        )
+    _check_names(data, num_nodes)
+
+
+def count_nodes(data: Data) -> int:
+    """Return the number of nodes; never guesses it from the largest index in ``edge_index``.
+
+    Raises:
+        InvalidParameterError: If it is not known or zero.
+    """
+    stored = data.get("num_nodes")
+    for name in ("x", "y"):
+        value = data.get(name)
+        if stored is None and isinstance(value, Tensor) and value.dim() > 0:
+            stored = value.size(0)
+    if stored is None:
+        raise InvalidParameterError(
+            "`data.num_nodes` must be set for a graph without `x` and `y`, got none. "
+            "Counting from the largest edge index would lose nodes without edges."
+        )
+    if int(stored) < 1:
+        raise InvalidParameterError("`data` must have at least one node, got an empty graph. Check how it was built.")
+    return int(stored)
+
+
+def _check_edges(edge_index: Any, num_nodes: int) -> None:
+    if not isinstance(edge_index, Tensor):
+        kind = "none" if edge_index is None else type(edge_index).__name__
+        raise InvalidParameterError(
+            f"`data.edge_index` must be a tensor of shape (2, num_edges), got {kind}. For a graph without "
+            "edges use torch.empty((2, 0), dtype=torch.long); a graph stored as `adj_t` must be converted "
+            "first."
+        )
+    if edge_index.dtype != torch.long or edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise InvalidParameterError(
+            f"`data.edge_index` must be int64 of shape (2, num_edges), got {edge_index.dtype} of shape "
+            f"{tuple(edge_index.shape)}. Row 0 holds the sources, row 1 the targets."
+        )
+    if edge_index.numel():
+        low, high = int(edge_index.min()), int(edge_index.max())
+        if low < 0 or high >= num_nodes:
+            raise InvalidParameterError(
+                f"`data.edge_index` must lie in [0, {num_nodes - 1}] for {num_nodes} nodes, got "
+                f"{low if low < 0 else high}. Nodes are numbered from 0, in the order of the rows of `x`."
+            )
+
+
+def _check_features(x: Any, num_nodes: int) -> None:
+    if not isinstance(x, Tensor) or x.layout != torch.strided:
+        kind = f"a {x.layout} tensor" if isinstance(x, Tensor) else type(x).__name__
+        raise InvalidParameterError(f"`data.x` must be a dense tensor, got {kind}. Convert it with `.to_dense()`.")
+    if not x.is_floating_point():
+        raise InvalidParameterError(f"`data.x` must hold floats, got {x.dtype}. Convert it with `data.x.float()`.")
+    if x.dim() != 2 or x.size(0) != num_nodes or x.size(1) == 0:
+        raise InvalidParameterError(
+            f"`data.x` must have shape ({num_nodes}, num_features >= 1), got {tuple(x.shape)}. "
+            "It needs one row of features for each node."
+        )
+    finite = torch.isfinite(x)
+    if not bool(finite.all()):
+        node, column = (int(i) for i in (~finite).nonzero()[0])
+        raise InvalidParameterError(
+            f"`data.x` must be finite, got {float(x[node, column])} at node {node}, column {column}. "
+            "Replace missing values before certifying, e.g. by the column's mean."
+        )
+
+
+def _check_labels(y: Any, num_nodes: int) -> None:
+    if not isinstance(y, Tensor) or y.dtype != torch.long or tuple(y.shape) != (num_nodes,):
+        kind = f"{y.dtype} of shape {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
+        raise InvalidParameterError(
+            f"`data.y` must be int64 of shape ({num_nodes},), got {kind}. It holds one class number for "
+            "each node, -1 if unknown; use `y.view(-1)` for a column and `y.argmax(dim=1)` for one-hot "
+            "labels."
+        )
+    if int(y.min()) < -1:
+        raise InvalidParameterError(
+            f"`data.y` must be >= -1, got {int(y.min())}. Classes are numbered from 0; -1 marks an unknown label."
+        )
+
+
+def _check_names(data: Data, num_nodes: int) -> None:
+    node_ids, class_names = data.get("node_ids"), data.get("class_names")
+    if node_ids is not None:
+        if len(node_ids) != num_nodes:
+            raise InvalidParameterError(
+                f"`data.node_ids` must name each of the {num_nodes} nodes, got {len(node_ids)} names."
+            )
+        repeated = first_repeated(node_ids)
+        if repeated is not None:
+            raise InvalidParameterError(
+                f"`data.node_ids` must be distinct, got {repeated!r} more than once. Results are reported by node id."
+            )
+    if class_names is not None and data.get("y") is not None and int(data.y.max()) >= len(class_names):
+        raise InvalidParameterError(
+            f"`data.class_names` must name every class, got {len(class_names)} names for labels up to "
+            f"{int(data.y.max())}."
+        )
+
+
+def first_repeated(names: list[str]) -> str | None:
+    """Return the first name that was seen before, or None."""
+    if len(set(names)) == len(names):
+        return None
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

@@ -1,0 +1,156 @@
+"""What can be done to a graph before it is classified: each step is an option and noted in the result."""
+
+import numpy as np
+import torch
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import coalesce as merge_parallel_edges
+from torch_geometric.utils import remove_self_loops, subgraph, to_undirected
+
+from graycert.data.checks import count_nodes, validate_data
+from graycert.errors import InvalidParameterError
+
+_MASKS = ("train_mask", "val_mask", "test_mask")
+_LISTS = ("class_names", "graph_name", "graph_source")
+_KNOWN = {"edge_index", "x", "y", "num_nodes", "node_ids", "preparation", *_MASKS, *_LISTS}
+
+
+def prepare_graph(
+    data: Data,
+    *,
+    undirected: bool = False,
+    drop_self_loops: bool = True,
+    coalesce: bool = True,
+    largest_component: bool = False,
+    binarize: bool = False,
+) -> Data:
+    """Return a prepared copy of a graph; the order of the nodes is kept.
+
+    The result has ``x``, ``edge_index``, ``y``, PyG's three masks, ``node_ids``, ``class_names`` and
+    ``graph_name`` where ``data`` has them, and ``preparation``: a list of texts saying what was changed.
+    Other attributes are left out, edge weights and edge features too, because graycert classifies with
+    ``forward(x, edge_index)``. When nodes are removed from a graph without ``node_ids``, these become the old
+    node numbers.
+
+    Args:
+        data: The graph, see :func:`graycert.data.validate_data`; features are needed for ``binarize`` only.
+        undirected: Add the reverse of every edge. Without it, directed graphs stay directed.
+        drop_self_loops: Remove edges from a node to itself.
+        coalesce: Merge parallel edges and sort the edges by (source, target).
+        largest_component: Keep only the largest weakly connected component (on a tie, the one with the first
+            node).
+        binarize: Replace each feature by 1 where it is > 0, else by 0.
+
+    Raises:
+        InvalidParameterError: If ``data`` is malformed, or ``undirected`` is asked for with
+            ``coalesce=False``.
+
+    Example:
+        >>> path = Data(x=torch.ones(3, 1), edge_index=torch.tensor([[0, 0], [1, 1]]))
+        >>> prepare_graph(path, undirected=True, largest_component=True).preparation[-1]
+        'kept the largest component: 2 of 3 nodes'
+
+    References:
+        Scholten et al. (2022), Appendix on hyperparameters: undirected, largest component, binary features.
+    """
+    validate_data(data, need_features=binarize)
+    if undirected and not coalesce:
+        raise InvalidParameterError(
+            "`coalesce` must be True with `undirected`, got False. Adding reverse edges merges parallel edges."
+        )
+    result = _plain_copy(data)
+    if binarize:
+        binary = (result.x > 0).to(result.x.dtype)
+        if not torch.equal(binary, result.x):
+            result.x = binary
+            result.preparation.append("binarised the features: 1 where > 0, else 0")
+    _prepare_edges(result, undirected=undirected, drop_self_loops=drop_self_loops, merge=coalesce)
+    if largest_component:
+        kept = _largest_component(result.edge_index, count_nodes(result))
+        if kept.numel() < count_nodes(result):
+            note = f"kept the largest component: {kept.numel():,} of {count_nodes(result):,} nodes"
+            result = select_nodes(result, kept)
+            result.preparation.append(note)
+    return result
+
+
+def select_nodes(data: Data, nodes: Tensor) -> Data:
+    """Return the subgraph induced by ``nodes``: distinct indices in ascending order, shape (num_kept,).
+
+    Features, labels, masks and node ids follow; without node ids, the old node numbers become the ids.
+    """
+    num_nodes = count_nodes(data)
+    edge_index, _ = subgraph(nodes, data.edge_index, relabel_nodes=True, num_nodes=num_nodes)
+    result = Data(edge_index=edge_index)
+    for name in ("x", "y", *_MASKS):
+        if data.get(name) is not None:
+            result[name] = data[name][nodes]
+    if data.get("x") is None:
+        result.num_nodes = nodes.numel()
+    old_ids = data.get("node_ids")
+    result.node_ids = [str(i) if old_ids is None else old_ids[i] for i in nodes.tolist()]
+    _copy_lists(data, result)
+    return result
+
+
+def _plain_copy(data: Data) -> Data:
+    """Copy what graycert understands; tensors are shared, lists are not."""
+    result = Data(edge_index=data.edge_index)
+    num_nodes = count_nodes(data)
+    for name in ("x", "y"):
+        if data.get(name) is not None:
+            result[name] = data[name]
+    for name in _MASKS:
+        mask = data.get(name)
+        if isinstance(mask, Tensor) and mask.dtype == torch.bool and tuple(mask.shape) == (num_nodes,):
+            result[name] = mask
+    if data.get("x") is None:
+        result.num_nodes = num_nodes
+    if data.get("node_ids") is not None:
+        result.node_ids = [str(node_id) for node_id in data.node_ids]
+    _copy_lists(data, result)
+    dropped = sorted(set(data.keys()) - _KNOWN)
+    if dropped:
+        result.preparation.append(f"left out {', '.join(dropped)}: models are called with (x, edge_index) only")
+    return result
+
+
+def _copy_lists(data: Data, result: Data) -> None:
+    for name in _LISTS:
+        if data.get(name) is not None:
+            value = data[name]
+            result[name] = value if isinstance(value, str) else [str(entry) for entry in value]
+    result.preparation = list(data.get("preparation") or [])
+
+
+def _prepare_edges(data: Data, *, undirected: bool, drop_self_loops: bool, merge: bool) -> None:
+    """Change ``data.edge_index`` in place of the old one and note what happened."""
+    edge_index, num_nodes, notes = data.edge_index, count_nodes(data), data.preparation
+    if drop_self_loops:
+        before = edge_index.size(1)
+        edge_index, _ = remove_self_loops(edge_index)
+        if edge_index.size(1) < before:
+            notes.append(f"dropped self-loops: {before - edge_index.size(1):,}")
+    if merge:
+        before = edge_index.size(1)
+        edge_index = merge_parallel_edges(edge_index, num_nodes=num_nodes)
+        if edge_index.size(1) < before:
+            notes.append(f"merged parallel edges: {before - edge_index.size(1):,}")
+    if undirected:
+        before = edge_index.size(1)
+        edge_index = to_undirected(edge_index, num_nodes=num_nodes)
+        if edge_index.size(1) > before:
+            notes.append(f"made undirected: {before:,} became {edge_index.size(1):,} directed edges")
+    data.edge_index = edge_index
+
+
+def _largest_component(edge_index: Tensor, num_nodes: int) -> Tensor:
+    sources, targets = edge_index.cpu().numpy()
+    ones = np.ones(sources.size, dtype=np.int8)
+    adjacency = coo_array((ones, (sources, targets)), shape=(num_nodes, num_nodes))
+    _, component = connected_components(adjacency, directed=True, connection="weak")
+    _, first, sizes = np.unique(component, return_index=True, return_counts=True)
+    largest = min(range(sizes.size), key=lambda c: (-sizes[c], first[c]))
+    return torch.from_numpy(np.flatnonzero(component == largest)).to(edge_index.device)

@@ -1,0 +1,192 @@
+"""Training, validation and test nodes, and the graph that each of them is seen in."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from graycert._validation import check_integer
+from graycert.data.checks import count_nodes, validate_data
+from graycert.data.preparation import select_nodes
+from graycert.errors import InvalidParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitPart:
+    """Some nodes and the graph they are seen in.
+
+    Attributes:
+        data: The graph of this part.
+        nodes: Indices into ``data``, int64, shape (num_part,), ascending.
+        original: The index in the whole graph of every node of ``data``, int64, shape (data.num_nodes,).
+    """
+
+    data: Data
+    nodes: Tensor
+    original: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class InductiveSplit:
+    """Graphs that grow: the training graph lacks validation and test nodes, the validation graph test nodes.
+
+    The test graph is the whole graph in its own node order, so ``test.nodes`` are the user's node numbers.
+    """
+
+    train: SplitPart
+    validation: SplitPart
+    test: SplitPart
+    seed: int
+    per_class: int
+    test_fraction: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransductiveSplit:
+    """The same nodes as an :class:`InductiveSplit` of the same seed, all of them in the whole graph."""
+
+    train: SplitPart
+    validation: SplitPart
+    test: SplitPart
+    seed: int
+    per_class: int
+    test_fraction: Fraction
+
+
+def inductive_split(
+    data: Data, *, seed: int, per_class: int = 20, test_fraction: str | float | Fraction = "0.1"
+) -> InductiveSplit:
+    """Split the nodes as the paper does: models are trained without ever seeing the nodes they are tested on.
+
+    Of each class, ``per_class`` nodes are drawn for training and as many for validation. Then
+    ``floor(test_fraction * num_labelled)`` test nodes are drawn from the other labelled nodes. All remaining
+    nodes, and those with the label -1, which are never drawn, stay in the training graph without being used
+    as examples. The draw depends on the seed, the labels and the number of nodes only: it is the same on
+    every platform.
+
+    Args:
+        data: A graph with labels.
+        seed: Seed of the draw, >= 0.
+        per_class: Training nodes, and validation nodes, of each class, >= 1.
+        test_fraction: Share of the labelled nodes in (0, 1); read as a decimal number, so 0.1 is exactly one
+            tenth.
+
+    Raises:
+        InvalidParameterError: If labels are missing, a class has fewer than ``2 * per_class`` nodes, or the
+            nodes do not suffice for the test nodes.
+
+    References:
+        Scholten et al. (2022), Section 7 (experimental setup).
+    """
+    draw = _draw_nodes(data, seed=seed, per_class=per_class, test_fraction=test_fraction)
+    validation_graph = ~draw.test
+    train_graph = validation_graph & ~draw.validation
+    return InductiveSplit(
+        train=_induced_part(data, draw.train, train_graph),
+        validation=_induced_part(data, draw.validation, validation_graph),
+        test=_whole_part(data, draw.test),
+        seed=seed,
+        per_class=per_class,
+        test_fraction=draw.test_fraction,
+    )
+
+
+def transductive_split(
+    data: Data, *, seed: int, per_class: int = 20, test_fraction: str | float | Fraction = "0.1"
+) -> TransductiveSplit:
+    """Split the nodes as :func:`inductive_split` does, with the whole graph in every part.
+
+    Raises:
+        InvalidParameterError: As :func:`inductive_split`.
+
+    References:
+        Scholten et al. (2022), Appendix with the transductive results.
+    """
+    draw = _draw_nodes(data, seed=seed, per_class=per_class, test_fraction=test_fraction)
+    return TransductiveSplit(
+        train=_whole_part(data, draw.train),
+        validation=_whole_part(data, draw.validation),
+        test=_whole_part(data, draw.test),
+        seed=seed,
+        per_class=per_class,
+        test_fraction=draw.test_fraction,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Draw:
+    """Disjoint masks, bool, shape (num_nodes,)."""
+
+    train: NDArray[np.bool_]
+    validation: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+    test_fraction: Fraction
+
+
+def _draw_nodes(data: Data, *, seed: int, per_class: int, test_fraction: str | float | Fraction) -> _Draw:
+    seed = check_integer("seed", seed, at_least=0)
+    per_class = check_integer("per_class", per_class, at_least=1)
+    fraction = _exact_fraction(test_fraction)
+    validate_data(data, need_features=False, need_labels=True)
+    labels = data.y.cpu().numpy()
+    # Raw 64-bit words of a bit generator are stable across NumPy versions; permutations of a Generator are
+    # not.
+    keys = np.random.PCG64(seed).random_raw(labels.size)
+    order = np.argsort(keys, kind="stable")
+    train, validation, test = (np.zeros(labels.size, dtype=np.bool_) for _ in range(3))
+    for label in np.unique(labels[labels >= 0]):
+        members = order[labels[order] == label]
+        if members.size < 2 * per_class:
+            raise InvalidParameterError(_too_few(data, int(label), members.size, per_class))
+        train[members[:per_class]] = True
+        validation[members[per_class : 2 * per_class]] = True
+    num_test = int(fraction * int((labels >= 0).sum()))
+    rest = order[(labels >= 0)[order] & ~train[order] & ~validation[order]]
+    if not 1 <= num_test <= rest.size:
+        raise InvalidParameterError(
+            f"`test_fraction` must leave between 1 and {rest.size} test nodes, got {num_test} ({fraction} "
+            f"of {int((labels >= 0).sum())} labelled nodes, of which {rest.size} are neither training nor "
+            "validation nodes). Change `test_fraction` or `per_class`."
+        )
+    test[rest[:num_test]] = True
+    return _Draw(train=train, validation=validation, test=test, test_fraction=fraction)
+
+
+def _exact_fraction(value: str | float | Fraction) -> Fraction:
+    """Read 0.1 as one tenth: 0.35 * 20 in floats is not 7."""
+    try:
+        fraction = Fraction(value if isinstance(value, Fraction) else str(value))
+    except (ValueError, ZeroDivisionError):
+        fraction = Fraction(-1)
+    if not 0 < fraction < 1:
+        raise InvalidParameterError(
+            f"`test_fraction` must be a number in (0, 1), got {value!r}. It is the share of labelled nodes to test on."
+        )
+    return fraction
+
+
+def _too_few(data: Data, label: int, count: int, per_class: int) -> str:
+    names = data.get("class_names")
+    name = f"class {label}" if names is None else f"class {label} ({names[label]!r})"
+    return (
+        f"`per_class` must leave enough nodes in every class: {name} has {count} labelled nodes, but "
+        f"{2 * per_class} are needed, {per_class} for training and {per_class} for validation. Lower "
+        "`per_class`, or set the labels of small classes to -1."
+    )
+
+
+def _whole_part(data: Data, chosen: NDArray[np.bool_]) -> SplitPart:
+    device = data.edge_index.device
+    nodes = torch.from_numpy(np.flatnonzero(chosen)).to(device)
+    return SplitPart(data=data, nodes=nodes, original=torch.arange(count_nodes(data), device=device))
+
+
+def _induced_part(data: Data, chosen: NDArray[np.bool_], kept: NDArray[np.bool_]) -> SplitPart:
+    device = data.edge_index.device
+    original = torch.from_numpy(np.flatnonzero(kept)).to(device)
+    nodes = torch.from_numpy(np.flatnonzero(chosen[kept])).to(device)
+    return SplitPart(data=select_nodes(data, original), nodes=nodes, original=original)
