@@ -1,0 +1,23 @@
+"""Shares of certified targets, and areas under their curves."""
+
+from graycert.metrics.aucrc import aucrc, normalized_aucrc, normalized_certified_ratio
+from graycert.metrics.ratios import (
+    DENOMINATORS,
+    RatioCurve,
+    abstain_ratio,
+    certified_accuracy,
+    certified_ratio,
+    clean_accuracy,
+)
+
+__all__ = [
+    "DENOMINATORS",
+    "RatioCurve",
+    "abstain_ratio",
+    "aucrc",
+    "certified_accuracy",
+    "certified_ratio",
+    "clean_accuracy",
+    "normalized_aucrc",
+    "normalized_certified_ratio",
+]

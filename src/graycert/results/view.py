@@ -1,0 +1,151 @@
+"""From certificates to what a report shows."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graycert.report import Curve, ReportView, Table
+from graycert.results.summary import (
+    NOT_SOUND,
+    percent,
+    percent_upward,
+    ratio_texts,
+    shown_rows,
+    statement,
+    table_note,
+)
+
+if TYPE_CHECKING:
+    from graycert.results.node_certificates import NodeCertificates
+
+SHOWN_TARGETS = 200
+
+
+def report_view(certificates: "NodeCertificates", *, shown_targets: int = SHOWN_TARGETS) -> ReportView:
+    """Return the plain values of the report page, with the first ``shown_targets`` targets by radius."""
+    c = certificates
+    return ReportView(
+        title=_title(c),
+        warning=NOT_SOUND if c.rule == "paper" else "",
+        statement=statement(c),
+        figures_at_a_glance=_figures_at_a_glance(c),
+        settings=_settings(c),
+        ratios=_ratios(c),
+        curves=_curves(c),
+        targets=_targets(c, shown_targets),
+    )
+
+
+def _title(c: "NodeCertificates") -> str:
+    graph = c.provenance.get("graph")
+    name = graph.get("name") if isinstance(graph, dict) else None
+    what = "Certified node predictions" if c.rule == "sound" else "Node predictions, NOT soundly certified"
+    return f"{what}: {name}" if name else what
+
+
+def _figures_at_a_glance(c: "NodeCertificates") -> tuple[tuple[str, str], ...]:
+    total = len(c)
+    certified = int(np.count_nonzero(c.radius >= 1))
+    holds = "hold" if c.rule == "sound" else "said to hold, without proof,"
+    figures = [
+        (f"{total:,}", "targets"),
+        (percent(certified, total), f"{holds} against any one hostile node"),
+        (
+            percent(int(np.count_nonzero(c.whole_field)), total),
+            f"{holds} whatever all their eligible nodes do",
+        ),
+        (percent_upward(int(np.count_nonzero(c.radius < 0)), total), "abstained: no prediction"),
+    ]
+    if c.labels is not None:
+        correct = int(np.count_nonzero((c.prediction == c.labels) & (c.radius >= 0)))
+        figures.insert(1, (percent(correct, total), "predicted correctly (clean accuracy)"))
+    return tuple(figures)
+
+
+def _settings(c: "NodeCertificates") -> tuple[tuple[str, str], ...]:
+    fixed = [
+        ("Edge deletion p_d", f"{c.smoothing.p_delete!r}"),
+        ("Node ablation p_a", f"{c.smoothing.p_ablate!r}"),
+        ("Hostile nodes", c.threat.describe()),
+        ("Message-passing steps", f"{c.num_layers}"),
+        ("Selection samples n0", f"{c.num_selection:,}"),
+        ("Estimation samples n1", f"{c.num_estimation:,}"),
+        ("Failure probability α", f"{c.alpha!r} per target"),
+        ("Rule", c.rule if c.rule == "sound" else f"{c.rule} (NOT SOUND)"),
+        ("Bound on Δ", c.method),
+        ("Engine", c.engine),
+        ("Seed", f"{c.seed}"),
+        ("Graph", f"{c.num_nodes:,} nodes, {c.num_edges:,} directed edges"),
+        ("Fingerprint", c.graph_fingerprint),
+    ]
+    return (*fixed, *_flat(c.provenance, ""))
+
+
+def _flat(values: object, prefix: str) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    items: Iterable[tuple[str, object]] = getattr(values, "items", dict)()
+    for name, value in sorted(items, key=lambda item: isinstance(item[1], dict)):  # as TOML orders and reads them
+        path = f"{prefix}{name}"
+        if isinstance(value, dict):
+            rows += _flat(value, f"{path}.")
+        else:
+            rows.append((path, ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+    return rows
+
+
+def _ratios(c: "NodeCertificates") -> Table:
+    columns, rows = ratio_texts(c)
+    return Table(columns=columns, rows=tuple(rows), note=table_note(c))
+
+
+def _curves(c: "NodeCertificates") -> tuple[Curve, ...]:
+    rows, total = shown_rows(c), len(c)
+    names = {
+        "certified": "certified",
+        "whole_field": "certified, or whole field",
+        "certified_and_correct": "certified and correct",
+    }
+    return tuple(
+        Curve(label=label, values=tuple(row[key] / total for row in rows))
+        for key, label in names.items()
+        if key in rows[0]
+    )
+
+
+def _targets(c: "NodeCertificates", shown: int) -> Table:
+    order = np.lexsort((c.targets, -c.radius))[:shown]
+    columns = ["target", "prediction", "radius", "eligible nodes", "lower bound", "upper bound", "status"]
+    if c.labels is not None:
+        columns.insert(2, "label")
+    rest = len(c) - order.size
+    note = (
+        "Radius: that many hostile nodes fail; whole field: all eligible nodes together do. Bounds: of the "
+        "reported class from below, of every other class from above, rounded outward."
+    )
+    if rest:
+        note += f" {rest:,} more targets are in certificates.parquet."
+    return Table(columns=tuple(columns), rows=tuple(_target(c, int(index)) for index in order), note=note)
+
+
+def _target(c: "NodeCertificates", index: int) -> tuple[str, ...]:
+    def class_text(number: int) -> str:
+        if number < 0:
+            return "unknown"
+        return c.class_names[number] if c.class_names and number < len(c.class_names) else str(number)
+
+    radius = int(c.radius[index])
+    reached = f"at least {radius}" if radius == c.max_radius else f"{radius}"
+    name = str(c.targets[index]) if c.node_ids is None else f"{c.node_ids[index]}"
+    cells = [
+        name,
+        class_text(int(c.prediction[index])) if radius >= 0 else "none",
+        "whole field" if c.whole_field[index] else reached,
+        f"{int(c.num_eligible[index]):,}",
+        f"{np.floor(c.p_lower[index] * 10_000) / 10_000:.4f}",
+        f"{np.ceil(c.p_upper[index] * 10_000) / 10_000:.4f}",
+        str(c.status[index]),
+    ]
+    if c.labels is not None:
+        cells.insert(2, class_text(int(c.labels[index])))
+    return tuple(cells)
