@@ -1,0 +1,152 @@
+"""Weights on disk: safetensors plus a small JSON file; nothing is ever unpickled."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_tensors
+from safetensors.torch import save as serialize_tensors
+
+from graycert._validation import check_choice
+from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
+from graycert.models.build import ARCHITECTURES, build_from_config
+from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
+
+FORMAT_VERSION = 1
+
+
+def _weights_path(path: str | os.PathLike[str]) -> Path:
+    """Append the suffix unless it is there; a dot in "gat-0.31" starts no suffix."""
+    named = Path(path)
+    return named if named.suffix == ".safetensors" else named.with_name(named.name + ".safetensors")
+
+
+def config_path(weights: Path) -> Path:
+    """Return where the JSON beside a weights file lies."""
+    return weights.with_suffix(".json")
+
+
+def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> Path:
+    """Write ``PATH.safetensors`` and ``PATH.json``, each atomically.
+
+    Args:
+        model: A model from `build_model`.
+        path: Target file; ``.safetensors`` is appended unless it is there.
+        notes: Plain values stored beside the configuration, e.g. how the model was trained.
+
+    Returns:
+        Path of the weights.
+
+    Raises:
+        InvalidFileError: If the folder cannot be written to.
+        InvalidParameterError: If the model was not built by graycert.
+    """
+    if not isinstance(model, InterceptionGNN):
+        raise InvalidParameterError(
+            f"`model` must come from build_model, got {type(model).__name__}. "
+            "Save another module with safetensors.torch.save_model."
+        )
+    weights = _weights_path(path)
+    tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    document = {"format_version": FORMAT_VERSION, "config": model.config.as_dict(), "notes": notes or {}}
+    try:
+        text = json.dumps(document, indent=2) + "\n"
+    except (TypeError, ValueError) as error:  # before anything is written
+        raise InvalidParameterError(f"`notes` must hold plain values that JSON can store, got {error}.") from error
+    try:
+        weights.parent.mkdir(parents=True, exist_ok=True)
+        _write_atomically(weights, serialize_tensors(tensors))
+        _write_atomically(config_path(weights), text.encode())
+    except OSError as error:
+        raise InvalidFileError(
+            f"`path` must be a place that can be written to, got {weights}: {error.strerror or error}. "
+            "Choose another folder."
+        ) from error
+    return weights
+
+
+def load_model(path: str | os.PathLike[str]) -> InterceptionGNN:
+    """Read a model written by `save_model`; it is returned in evaluation mode on the CPU.
+
+    Raises:
+        InvalidFileError: If a file is missing, truncated, foreign, or does not fit the configuration.
+    """
+    weights = _weights_path(path)
+    config = _read_config(config_path(weights))
+    model = build_from_config(config)
+    load_weights(model, weights)
+    return model.eval()
+
+
+def load_weights(model: torch.nn.Module, path: str | os.PathLike[str]) -> None:
+    """Fill ``model`` with the tensors of a safetensors file; nothing changes unless all of them fit.
+
+    Raises:
+        InvalidFileError: If the file is missing, truncated or foreign, or its names or shapes do not fit.
+    """
+    weights = Path(path)
+    try:
+        tensors = parse_tensors(weights.read_bytes())
+    except OSError as error:
+        raise InvalidFileError(
+            f"Weights {weights} cannot be read: {error.strerror or error}. Run `graycert train --out FILE` first."
+        ) from error
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise InvalidFileError(
+            f"{weights} is not an intact safetensors file ({error}). A pickled checkpoint is never opened; "
+            "export its state_dict with safetensors.torch.save_file."
+        ) from error
+    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in tensors.items()}
+    if wanted != found:
+        raise InvalidFileError(f"{weights} does not fit the model: {_first_difference(wanted, found)}.")
+    model.load_state_dict(tensors)
+
+
+def _first_difference(wanted: dict[str, tuple[int, ...]], found: dict[str, tuple[int, ...]]) -> str:
+    for name, shape in wanted.items():
+        if name not in found:
+            return f"tensor {name!r} of shape {shape} is missing"
+        if found[name] != shape:
+            return f"tensor {name!r} has shape {found[name]}, the model needs {shape}"
+    extra = sorted(set(found) - set(wanted))
+    return f"it holds {extra[0]!r}, which the model does not have"
+
+
+def _read_config(path: Path) -> ModelConfig:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidFileError(
+            f"{path}, which says how the model is built, cannot be read: {error.strerror or error}. "
+            "It must lie beside the weights; copy both files."
+        ) from error
+    except ValueError as error:
+        raise InvalidFileError(f"{path} is not intact JSON ({error}). Write the model again.") from error
+    if not isinstance(document, dict) or document.get("format_version") != FORMAT_VERSION:
+        version = document.get("format_version") if isinstance(document, dict) else None
+        raise InvalidFileError(
+            f"{path} must have format_version {FORMAT_VERSION}, got {version!r}. It is not a graycert model "
+            "or was written by another release."
+        )
+    try:
+        config = ModelConfig(**document["config"])
+        check_choice("architecture", config.architecture, list(ARCHITECTURES))
+        return config
+    except (KeyError, TypeError, GraycertError) as error:
+        raise InvalidFileError(f"{path} does not describe a graycert model: {error}.") from error
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
