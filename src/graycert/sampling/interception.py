@@ -1,0 +1,69 @@
+"""Drawing from φ = (φ1, φ2): which edges survive and which nodes are ablated."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from graycert.sampling.streams import CoinStream, edge_ids
+from graycert.smoothing import InterceptionSmoothing
+
+
+@dataclass(frozen=True)
+class InterceptionDraw:
+    """One batch of draws.
+
+    Args:
+        kept: Which edges survive, bool (num_samples, num_edges); the same in all layers.
+        ablated: Which nodes are ablated, bool (num_samples, num_nodes).
+    """
+
+    kept: Tensor
+    ablated: Tensor
+
+
+@dataclass(frozen=True)
+class InterceptionSampler:
+    """Draws from φ on a graph or a part of it.
+
+    Args:
+        smoothing: p_d and p_a.
+        stream: Where the coins come from.
+        edge_ids: Identity of each edge (see `streams.edge_ids`), int64 (num_edges,).
+        node_ids: Index of each node in the whole graph, int64 (num_nodes,).
+    """
+
+    smoothing: InterceptionSmoothing
+    stream: CoinStream
+    edge_ids: Tensor
+    node_ids: Tensor
+
+    @classmethod
+    def of_graph(
+        cls, smoothing: InterceptionSmoothing, stream: CoinStream, edge_index: Tensor, *, num_nodes: int
+    ) -> "InterceptionSampler":
+        """Return the sampler of a whole graph."""
+        nodes = torch.arange(num_nodes, device=edge_index.device)
+        return cls(smoothing, stream, edge_ids(edge_index, num_nodes=num_nodes), nodes)
+
+    def draw(self, samples: Tensor) -> InterceptionDraw:
+        """Return the draws with the given sample numbers, int64 (num_samples,)."""
+        deleted = self.stream.edge_coins(samples, self.edge_ids, p_delete=self.smoothing.p_delete)
+        ablated = self.stream.node_coins(samples, self.node_ids, p_ablate=self.smoothing.p_ablate)
+        return InterceptionDraw(kept=~deleted, ablated=ablated)
+
+
+def ablate(x: Tensor, token: Tensor, ablated: Tensor) -> Tensor:
+    """Replace the rows of ablated nodes by the token (φ2).
+
+    Selection, not multiplication: a NaN in an ablated row does not survive.
+
+    Args:
+        x: Rows, shape (num_nodes, width).
+        token: Row of an ablated node, shape (width,).
+        ablated: bool (..., num_nodes).
+
+    Returns:
+        Shape (..., num_nodes, width).
+    """
+    return torch.where(ablated.unsqueeze(-1), token, x)
