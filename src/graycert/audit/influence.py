@@ -1,0 +1,127 @@
+"""How far messages travel: counted in the model, and measured on probe graphs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import shortest_path
+from torch import Tensor, nn
+from torch_geometric.nn import MessagePassing
+
+from graycert.errors import GraycertError
+from graycert.models import InterceptionGNN
+
+HOSTILE_VALUES = (1e4, float("nan"), float("inf"), -1e4)
+_LONGEST_PROBE = 64
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How far a changed node was seen to reach.
+
+    Args:
+        distance: Largest hop distance at which an output changed.
+        leaks: Whether a node changed the output of a node that it has no path to.
+    """
+
+    distance: int
+    leaks: bool
+
+
+def count_propagation_steps(model: nn.Module, x: Tensor, edge_index: Tensor) -> int:
+    """Count the propagation steps of one forward pass, not the layer objects.
+
+    A layer that propagates K times (TAGConv, SGConv, APPNP, ...) counts K, a layer called twice counts twice.
+    Parallel branches are added up, which is more than the true depth and therefore sound. graycert's own models,
+    one of which moves messages without PyTorch Geometric's layers, know their number.
+    """
+    calls = 0
+
+    def count(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+
+    layers = [module for module in model.modules() if isinstance(module, MessagePassing)]
+    handles = [layer.register_propagate_forward_pre_hook(count) for layer in layers]
+    try:
+        model(x, edge_index)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return max(calls, model.num_layers) if isinstance(model, InterceptionGNN) else calls
+
+
+def measure_influence(model: nn.Module, *, num_features: int, dtype: torch.dtype, at_least: int) -> Influence:
+    """Change single nodes of a path graph and see up to which distance other nodes notice.
+
+    The path is longer than ``at_least`` hops, and grows until its far end has no influence (or 64 hops). Two nodes
+    beside it have no path to it, and on the directed path nothing flows backwards. Hostile values are huge, infinite
+    and NaN: NaN survives nearly every operation.
+    """
+    length = at_least + 3
+    while True:
+        influence = max(
+            (
+                _influence_on_path(model, length, num_features, dtype, undirected=undirected)
+                for undirected in (False, True)
+            ),
+            key=lambda seen: (seen.leaks, seen.distance),
+        )
+        if influence.leaks or influence.distance < length or length >= _LONGEST_PROBE:
+            return influence
+        length = min(2 * length, _LONGEST_PROBE)
+
+
+def _influence_on_path(
+    model: nn.Module, length: int, num_features: int, dtype: torch.dtype, *, undirected: bool
+) -> Influence:
+    num_nodes = length + 3  # the path 0 ... length, and a connected pair beside it
+    chain = torch.stack([torch.arange(1, length + 1), torch.arange(length)])
+    pair = torch.tensor([[length + 2], [length + 1]])
+    edges = torch.cat([chain, pair], dim=1)
+    if undirected:
+        edges = torch.cat([edges, edges.flip(0)], dim=1)
+    generator = torch.Generator().manual_seed(0)
+    clean = torch.rand(num_nodes, num_features, generator=generator, dtype=dtype)
+    expected = model(clean, edges)
+    hops = _hops(edges, num_nodes)
+    distance, leaks = 0, False
+    for node in range(num_nodes):
+        for value in HOSTILE_VALUES:
+            hostile = clean.clone()
+            hostile[node] = value
+            noticed = hops[node][~rows_with_same_bits(model(hostile, edges), expected)]
+            leaks |= bool((noticed < 0).any())
+            distance = max(distance, int(noticed.max(initial=0)))
+    return Influence(distance, leaks)
+
+
+def _hops(edges: Tensor, num_nodes: int) -> NDArray[np.int64]:
+    """Return the hop distance from each node (row) to each node (column), -1 without a path."""
+    adjacency = sp.csr_array((np.ones(edges.size(1)), tuple(edges.numpy())), shape=(num_nodes, num_nodes))
+    hops = shortest_path(adjacency, unweighted=True)
+    return np.where(np.isinf(hops), -1, hops).astype(np.int64)
+
+
+def same_bits(first: Tensor, second: Tensor) -> bool:
+    """Return whether two tensors are equal bit for bit, NaN equal to NaN."""
+    return first.shape == second.shape and bool(rows_with_same_bits(first, second).all())
+
+
+def rows_with_same_bits(first: Tensor, second: Tensor) -> Tensor:
+    """Return per row whether two tensors are equal bit for bit, NaN equal to NaN; bool (rows,)."""
+    same: Tensor = (first == second) | (first.isnan() & second.isnan())
+    return same.reshape(same.size(0), -1).all(dim=1) if same.dim() else same
+
+
+def probe_model(model: nn.Module, *, num_features: int, dtype: torch.dtype, at_least: int) -> Influence | None:
+    """Return what `measure_influence` sees, or None if the model cannot run on a graph of another size."""
+    try:
+        return measure_influence(model, num_features=num_features, dtype=dtype, at_least=at_least)
+    except GraycertError:
+        raise
+    except Exception:  # foreign code: whatever it raises, it does not run on another graph
+        return None

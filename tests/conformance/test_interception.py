@@ -1,0 +1,56 @@
+"""Lemma 1, executed through the voting engine: without an arriving message not one bit of a logit changes.
+
+The arrival bits come from `support` alone: coins in Python integers, paths by search.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from graycert.models import build_model
+from graycert.sampling import Purpose, build_engine
+from graycert.smoothing import InterceptionSmoothing
+from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
+from support.enumeration import nodes_that_reach
+from support.reference_coins import is_intercepted
+
+SMOOTHING = InterceptionSmoothing(p_delete=0.4, p_ablate=0.6)
+NUM_SAMPLES, NUM_NODES = 40, 14
+
+
+def arrivals(edges, hostile, num_layers):
+    """Whether an un-ablated hostile node still reaches the target: (NUM_SAMPLES, NUM_NODES)."""
+    found = np.zeros((NUM_SAMPLES, NUM_NODES), dtype=bool)
+    for sample in range(NUM_SAMPLES):
+        kept = [e for e in edges if not is_intercepted(2, "estimation", "edge", sample, e[0] * NUM_NODES + e[1], 0.4)]
+        shown = {w for w in hostile if not is_intercepted(2, "estimation", "node", sample, w, 0.6)}
+        if shown:
+            for target in range(NUM_NODES):
+                found[sample, target] = bool(shown & nodes_that_reach(kept, target, num_layers))
+    return found
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@pytest.mark.parametrize(("skip", "directed"), [(True, True), (False, False)])
+@pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
+def test_only_arriving_messages_change_logits(architecture, skip, num_layers, directed):
+    data = random_graph(num_nodes=NUM_NODES, num_pairs=16, directed=directed)
+    model = build_model(architecture, data, num_layers=num_layers, skip=skip).eval()
+    hostile = [1, 6, 11]
+    edges = [tuple(edge) for edge in data.edge_index.t().tolist()]
+
+    def logits():
+        engine = build_engine(model, data, np.arange(NUM_NODES), smoothing=SMOOTHING, num_layers=num_layers)
+        with torch.inference_mode():
+            return engine.logits(2, Purpose.ESTIMATION, torch.arange(NUM_SAMPLES))
+
+    clean = logits()
+    data.x[hostile] = torch.linspace(-900, 1_000, 5)
+    changed = (logits() != clean).any(dim=2).numpy()
+    allowed = arrivals(edges, hostile, num_layers)
+    if skip:
+        allowed[:, hostile] = True  # the certificate excludes attacks on the target itself
+    assert not (changed & ~allowed).any()
+    unseen = arrivals(edges, hostile, num_layers - 1)  # the test has power: arrivals do change logits
+    assert (changed & unseen).sum() > 0.9 * unseen.sum()
+    assert changed.sum() < changed.size / 2 + 1 or num_layers == 3
