@@ -1,0 +1,256 @@
+"""The one orchestrator: model + graph + smoothing + threat -> certificates."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from graycert._validation import check_choice, check_integer, check_open_unit, check_targets
+from graycert.audit import audit_model
+from graycert.certificates import RULES, certify_votes, check_can_certify
+from graycert.data import validate_data
+from graycert.deltas import METHODS, evaluate_deltas
+from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.graph import Adjacency, graph_fingerprint
+from graycert.models.protocol import has_skip
+from graycert.results import NodeCertificates
+from graycert.sampling import Purpose, build_engine
+from graycert.smoothing import InterceptionSmoothing
+from graycert.threat import NodeFeatureThreat
+
+Say = Callable[[str], None]
+
+
+def certify(
+    model: nn.Module,
+    data: Any,
+    *,
+    smoothing: InterceptionSmoothing,
+    targets: ArrayLike | Tensor | None = None,
+    threat: NodeFeatureThreat | None = None,
+    num_layers: int | None = None,
+    num_selection: int = 1_000,
+    num_estimation: int = 3_000,
+    alpha: float = 0.01,
+    rule: str = "sound",
+    method: str = "multiplicative",
+    max_radius: int = 20,
+    seed: int = 0,
+    ablation_token: Tensor | None = None,
+    device: str | torch.device | None = None,
+    batch_size: int | None = None,
+    progress: bool = False,
+    say: Say | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> NodeCertificates:
+    r"""Say for every target up to how many hostile nodes its smoothed prediction cannot change.
+
+    The model is audited first (`audit_model`); then $\overline\Delta(\rho)$ is computed from the graph, the
+    predicted class is fixed with ``num_selection`` draws from φ, and its margin is bounded with ``num_estimation``
+    further, independent draws. A radius ρ is certified if the margin exceeds $2\overline\Delta(\rho)$.
+
+    Guarantee:
+        For each target on its own, with probability at least ``1 - alpha`` over the draws: if the smoothed classifier
+        is certified at radius ρ > 0, no change of all features of up to ρ eligible nodes changes its predicted
+        class (all radii of one target hold together). The graph structure is fixed. For rule="paper" this is not
+        proved; it exists for comparison. Bounds are rounded outward.
+
+    Args:
+        model: ``forward(x, edge_index)`` -> class scores (num_nodes, num_classes); see `graycert.models.protocol`.
+        data: Graph (`torch_geometric.data.Data`) with ``x`` and ``edge_index``; ``y``, ``node_ids`` and
+            ``class_names`` are carried into the result.
+        smoothing: p_d and p_a at inference.
+        targets: Distinct node indices, shape (num_targets,); default all nodes.
+        threat: Which nodes may be hostile; default all, the target included.
+        num_layers: Number k of propagation steps; default counted by the audit.
+        num_selection: Draws n0 that pick the class, >= 1.
+        num_estimation: Draws n1 that bound its margin, >= 1.
+        alpha: Failure probability per target, in (0, 1).
+        rule: "sound", or "paper" for the reference implementation's rule, which is not sound.
+        method: How Δ̄ is bounded over attacker sets: "multiplicative" (Theorem 3) or "union".
+        max_radius: Largest radius looked at, >= 1.
+        seed: Seeds all draws; the same seed gives the same votes for every batch size and thread count.
+        ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
+        device: Where to run the model; default where its parameters are.
+        batch_size: Draws per forward pass; default from a memory budget.
+        progress: Show a progress bar on standard error if it is a terminal.
+        say: Called with plain-words remarks, e.g. when no radius can be certified whatever the votes; default none.
+        provenance: Plain values stored with the result, e.g. where graph and model come from.
+
+    Returns:
+        One certificate per target, in the order of ``targets``.
+
+    Raises:
+        InvalidParameterError: If an argument is out of its domain.
+        UnsoundSetupError: If a certificate for this set-up would not hold (``skip-exposes-target``,
+            ``parallel-edges``, or a slug of `audit_model`).
+
+    References:
+        Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; the statistical rule is in `docs/theory.md`.
+    """
+    _check_numbers(num_selection, num_estimation, alpha, rule, method, max_radius, seed, batch_size)
+    threat = threat if threat is not None else NodeFeatureThreat()
+    _check_types(smoothing, threat)
+    validate_data(data)
+    nodes = _target_nodes(targets, num_nodes=data.num_nodes)
+    refuse_exposed_target(model, threat, nodes)
+    where = _device(device)
+    adjacency = Adjacency.from_edge_index(data.edge_index.cpu().numpy(), num_nodes=data.num_nodes)
+    audit = audit_model(model, data, num_layers=num_layers, ablation_token=ablation_token, seed=seed)
+    audit.require()
+
+    deltas = evaluate_deltas(
+        adjacency,
+        nodes,
+        smoothing=smoothing,
+        threat=threat,
+        num_layers=audit.num_layers,
+        max_radius=max_radius,
+        method=method,
+    )
+    engine = build_engine(
+        model,
+        data,
+        nodes,
+        smoothing=smoothing,
+        num_layers=audit.num_layers,
+        ablation_token=ablation_token,
+        device=where,
+        batch_size=batch_size,
+    )
+    class_names = getattr(data, "class_names", None)
+    if class_names is not None and len(class_names) != engine.num_classes:
+        raise InvalidParameterError(
+            f"`data.class_names` must name the {engine.num_classes} classes of the model, got {len(class_names)} "
+            "names. Was the model trained on another graph?"
+        )
+    foresight = check_can_certify(
+        deltas.delta_upper, num_estimation=num_estimation, num_classes=engine.num_classes, alpha=alpha, rule=rule
+    )
+    if say is not None:
+        say(foresight.in_words)
+    with _progress_bar(num_selection + num_estimation, shown=progress) as advance:
+        selection = engine.votes(seed, Purpose.SELECTION, num_samples=num_selection, progress=advance)
+        estimation = engine.votes(seed, Purpose.ESTIMATION, num_samples=num_estimation, progress=advance)
+    found = certify_votes(selection, estimation, deltas.delta_upper, alpha=alpha, rule=rule)
+    labels = None if getattr(data, "y", None) is None else data.y.cpu().numpy().astype(np.int64)[nodes]
+    node_ids = getattr(data, "node_ids", None)
+    return NodeCertificates(
+        targets=nodes,
+        prediction=found.prediction,
+        status=found.status,
+        p_lower=found.p_lower,
+        p_upper=found.p_upper,
+        radius=found.radius,
+        delta_upper=deltas.delta_upper,
+        receptive_field_size=deltas.receptive_field_size,
+        num_eligible=deltas.num_eligible,
+        selection_votes=selection,
+        estimation_votes=estimation,
+        num_layers=audit.num_layers,
+        engine=engine.name,
+        smoothing=smoothing,
+        threat=threat,
+        alpha=alpha,
+        rule=rule,
+        method=method,
+        seed=seed,
+        graph_fingerprint=graph_fingerprint(
+            data.edge_index.cpu().numpy(), data.num_nodes, data.x.detach().cpu().numpy()
+        ),
+        num_nodes=int(data.num_nodes),
+        num_edges=int(data.edge_index.size(1)),
+        labels=labels,
+        node_ids=None if node_ids is None else np.asarray(node_ids, dtype=np.str_)[nodes],
+        class_names=None if class_names is None else tuple(class_names),
+        provenance=dict(provenance or {}),
+    )
+
+
+def _check_numbers(
+    num_selection: int,
+    num_estimation: int,
+    alpha: float,
+    rule: str,
+    method: str,
+    max_radius: int,
+    seed: int,
+    batch_size: int | None,
+) -> None:
+    check_integer("num_selection", num_selection, at_least=1, hint="It is the number n0 of draws that pick the class.")
+    check_integer("num_estimation", num_estimation, at_least=1, hint="It is the number n1 of draws for the bounds.")
+    check_open_unit("alpha", alpha, hint="It is a failure probability, e.g. 0.01.")
+    check_choice("rule", rule, RULES)
+    check_choice("method", method, METHODS)
+    check_integer("max_radius", max_radius, at_least=1)
+    check_integer("seed", seed, at_least=0)
+    if batch_size is not None:
+        check_integer("batch_size", batch_size, at_least=1, hint="It is the number of draws per forward pass.")
+
+
+def _check_types(smoothing: object, threat: object) -> None:
+    if not isinstance(smoothing, InterceptionSmoothing) or not isinstance(threat, NodeFeatureThreat):
+        raise InvalidParameterError(
+            "`smoothing` must be an InterceptionSmoothing and `threat` a NodeFeatureThreat, got "
+            f"{type(smoothing).__name__} and {type(threat).__name__}."
+        )
+
+
+def _target_nodes(targets: ArrayLike | Tensor | None, *, num_nodes: int) -> NDArray[np.int64]:
+    if targets is None:
+        return np.arange(num_nodes, dtype=np.int64)
+    if isinstance(targets, Tensor):
+        targets = targets.cpu().numpy()
+    return check_targets(targets, num_nodes=num_nodes)
+
+
+def refuse_exposed_target(model: nn.Module, threat: NodeFeatureThreat, nodes: NDArray[np.int64]) -> None:
+    """The skip connection shows the target's own features in every draw: nothing intercepts them."""
+    if not has_skip(model) or not threat.includes_target:
+        return
+    if threat.trusted is not None and threat.trusted.size > nodes.max() and bool(threat.trusted[nodes].all()):
+        return
+    raise UnsoundSetupError(
+        "skip-exposes-target",
+        "The model has a skip connection, so the target's own features reach its output in every draw, and a threat "
+        "that contains the target cannot be certified. Use NodeFeatureThreat(min_distance=1), or a model without "
+        "skip connection.",
+    )
+
+
+def _device(device: str | torch.device | None) -> torch.device | None:
+    if device is None:
+        return None
+    try:
+        where = torch.device(device)
+        torch.empty(0, device=where)
+    except (RuntimeError, AssertionError) as error:
+        raise InvalidParameterError(
+            f"`device` must name a device of this machine, got {str(device)!r} ({str(error).splitlines()[0]}). "
+            "Leave it out to use the CPU."
+        ) from error
+    return where
+
+
+@contextmanager
+def _progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
+    if not shown:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text(f"{task.speed:,.0f} draws/s" if task.speed else "")
+
+    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("drawing", total=total)
+        yield lambda amount: bar.advance(task, amount)
