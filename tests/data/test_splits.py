@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from graycert.data import InductiveSplit, TransductiveSplit, inductive_split, load_graph, transductive_split
 from graycert.errors import InvalidParameterError
@@ -75,7 +76,7 @@ def test_the_draw_is_the_same_on_every_platform() -> None:
     split = inductive_split(load_graph("wordnet_nouns"), seed=0)
     nodes = ",".join(str(i) for part in original_nodes(split) for i in sorted(part))
     assert [len(part) for part in original_nodes(split)] == [120, 120, 966]
-    assert hashlib.sha256(nodes.encode()).hexdigest()[:16] == "9ce27d5d0d64ed34"
+    assert hashlib.sha256(nodes.encode()).hexdigest()[:16] == "3520b3c7ed97b10f"
 
 
 def test_every_node_is_equally_likely() -> None:
@@ -140,3 +141,16 @@ def test_bad_options_are_refused(options: dict[str, object], message: str) -> No
 def test_labels_are_needed() -> None:
     with pytest.raises(InvalidParameterError, match=r"`data\.y` must label at least one node"):
         inductive_split(path_graph(y=None), seed=0)
+
+
+@pytest.mark.statistical
+def test_test_nodes_are_a_uniform_draw_from_the_nodes_left() -> None:
+    """Classes of 45 and 955 nodes, 20 + 20 taken from each: the 5 left of the small class are drawn as often as any.
+
+    Over 300 seeds, 100 test nodes of 920: the small class gets 300·100·5/920 = 163 on average (hypergeometric per
+    seed, variance 0.48 each, so standard deviation 12); a deviation beyond 60 has probability below 1e-6.
+    """
+    labels = torch.tensor([0] * 45 + [1] * 955)
+    data = Data(x=torch.ones(1000, 1), edge_index=torch.empty(2, 0, dtype=torch.long), y=labels)
+    drawn = sum(int((labels[inductive_split(data, seed=seed).test.nodes] == 0).sum()) for seed in range(300))
+    assert abs(drawn - 163) < 60

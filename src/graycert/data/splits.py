@@ -135,8 +135,8 @@ def _draw_nodes(data: Data, *, seed: int, per_class: int, test_fraction: str | f
     labels = data.y.cpu().numpy()
     # Raw 64-bit words of a bit generator are stable across NumPy versions; permutations of a Generator are
     # not.
-    keys = np.random.PCG64(seed).random_raw(labels.size)
-    order = np.argsort(keys, kind="stable")
+    words = np.random.PCG64(seed)
+    order = np.argsort(words.random_raw(labels.size), kind="stable")
     train, validation, test = (np.zeros(labels.size, dtype=np.bool_) for _ in range(3))
     for label in np.unique(labels[labels >= 0]):
         members = order[labels[order] == label]
@@ -145,7 +145,10 @@ def _draw_nodes(data: Data, *, seed: int, per_class: int, test_fraction: str | f
         train[members[:per_class]] = True
         validation[members[per_class : 2 * per_class]] = True
     num_test = int(fraction * int((labels >= 0).sum()))
-    rest = order[(labels >= 0)[order] & ~train[order] & ~validation[order]]
+    # A second, independent order: the first one, cut at 2·per_class nodes of each class, has few nodes of the
+    # small classes left at its front, so its front is no uniform draw from the rest.
+    again = np.argsort(words.random_raw(labels.size), kind="stable")
+    rest = again[(labels >= 0)[again] & ~train[again] & ~validation[again]]
     if not 1 <= num_test <= rest.size:
         raise InvalidParameterError(
             f"`test_fraction` must leave between 1 and {rest.size} test nodes, got {num_test} ({fraction} "
