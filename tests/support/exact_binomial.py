@@ -23,9 +23,7 @@ def upper_tail_numerator(num_trials: int, at_least: int, probability: Fraction) 
 
 def upper_tail(num_trials: int, at_least: int, probability: Fraction) -> Fraction:
     """P(Bin(n, p) >= k)."""
-    return Fraction(
-        upper_tail_numerator(num_trials, at_least, probability), probability.denominator**num_trials
-    )
+    return Fraction(upper_tail_numerator(num_trials, at_least, probability), probability.denominator**num_trials)
 
 
 def lower_tail(num_trials: int, at_most: int, probability: Fraction) -> Fraction:

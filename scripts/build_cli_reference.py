@@ -1,0 +1,75 @@
+"""Write the tables of options in docs/cli.md from the commands themselves; with --check only say if they are stale."""
+
+import inspect
+import re
+import sys
+import typing
+from pathlib import Path
+
+from graycert.cli import bounds, certify, datasets, report, train, verify
+from graycert.cli.configs import Config
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+COMMANDS = {
+    "certify": certify.certify,
+    "train": train.train,
+    "bounds": bounds.bounds,
+    "verify": verify.verify,
+    "report": report.report,
+    "datasets": datasets.datasets,
+}
+BLOCK = re.compile(r"(<!-- options: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def options_table(name: str) -> str:
+    """Return the options of a command as a Markdown table."""
+    rows = ["| option | default | meaning |", "|---|---|---|"]
+    for option, default, meaning in _options(COMMANDS[name]):
+        shown = "" if default is None or default is inspect.Parameter.empty else f"`{default}`"
+        rows.append(f"| {option} | {shown} | {meaning} |")
+    return "\n".join(rows) + "\n"
+
+
+def _options(command: typing.Any) -> typing.Iterator[tuple[str, object, str]]:
+    documented = dict(re.findall(r"^ {8}(\w+): (.+?)$", command.__doc__, re.MULTILINE))
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = typing.get_args(parameter.annotation)[:1] or (parameter.annotation,)
+        if isinstance(kind[0], type) and issubclass(kind[0], Config):
+            for key, field in kind[0].model_fields.items():
+                yield _flag(key, field.metadata, field.annotation), _default(field.default), field.description or ""
+            continue
+        positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
+        option = (
+            f"`{name.upper()}`"
+            if positional
+            else "`--quiet`, `-q`"
+            if name == "quiet"
+            else f"`--{name.replace('_', '-')}`"
+        )
+        yield option, _default(parameter.default), documented[name]
+
+
+def _flag(key: str, metadata: list[typing.Any], annotation: object) -> str:
+    flag = key.replace("_", "-")
+    if annotation is not bool and bool not in typing.get_args(annotation):
+        return f"`--{flag}`"
+    negatives = [item.negative for item in metadata if hasattr(item, "negative")]
+    negative = negatives[0] if negatives else (f"--no-{flag}",)
+    return ", ".join(f"`{text}`" for text in (f"--{flag}", *negative))
+
+
+def _default(value: object) -> object:
+    return None if value is False else value
+
+
+def build(page: str) -> str:
+    """Return the page with fresh tables."""
+    return BLOCK.sub(lambda match: match[1] + options_table(match[2]) + match[3], page)
+
+
+if __name__ == "__main__":
+    before = PAGE.read_text(encoding="utf-8")
+    after = build(before)
+    if "--check" in sys.argv:
+        sys.exit(0 if before == after else f"{PAGE} is stale: run scripts/build_cli_reference.py")
+    PAGE.write_text(after, encoding="utf-8")

@@ -1,0 +1,61 @@
+"""Loading the graph that the options name, and recording how."""
+
+from pathlib import Path
+from typing import Any
+
+from graycert.cli.configs import GraphConfig, TrainingConfig
+from graycert.cli.console import Console
+
+PREPARATION = ("undirected", "drop_self_loops", "coalesce", "largest_component", "binarize")
+
+
+def load(config: GraphConfig, console: Console) -> Any:
+    """Return the graph."""
+    from graycert.data import load_graph
+
+    data = load_graph(config.graph, nodes=config.nodes, data_root=config.data_root, **_options(config))
+    classes = "" if data.get("y") is None else f", {int(data.y.max()) + 1} classes"
+    console.say(
+        f"graph {data.graph_name}: {data.num_nodes:,} nodes, {data.edge_index.size(1):,} directed edges{classes}"
+    )
+    return data
+
+
+def make_split(config: TrainingConfig, data: Any) -> Any:
+    """Return the split that the options describe."""
+    from graycert.data import inductive_split, transductive_split
+
+    split = inductive_split if config.split == "inductive" else transductive_split
+    return split(data, seed=config.seed, per_class=config.per_class, test_fraction=str(config.test_fraction))
+
+
+def graph_record(config: GraphConfig, data: Any) -> dict[str, Any]:
+    """Return what `verify` needs to load the graph again."""
+    return {
+        "name": str(data.graph_name),
+        "source": _stable(config.graph),
+        "nodes": None if config.nodes is None else str(Path(config.nodes).expanduser().resolve()),
+        "options": _options(config),
+        "preparation": list(data.get("preparation") or []),
+    }
+
+
+def split_record(config: TrainingConfig) -> dict[str, Any]:
+    """Return what is needed to make the split again."""
+    return {
+        "kind": config.split,
+        "seed": config.seed,
+        "per_class": config.per_class,
+        "test_fraction": str(config.test_fraction),
+    }
+
+
+def _options(config: GraphConfig) -> dict[str, bool]:
+    chosen = {name: getattr(config, name) for name in PREPARATION}
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _stable(graph: str) -> str:
+    """Return a name as it is and a path as an absolute one, which holds in any working folder."""
+    path = Path(graph).expanduser()
+    return str(path.resolve()) if path.suffix and path.is_file() else graph

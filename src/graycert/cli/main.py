@@ -1,0 +1,99 @@
+"""Entry point: parses, runs one command, and turns every failure into a message and an exit status."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+from pydantic import ValidationError
+
+from graycert import __version__
+from graycert.cli import console
+from graycert.cli.bounds import bounds
+from graycert.cli.certify import certify
+from graycert.cli.config_file import type_problem
+from graycert.cli.datasets import datasets
+from graycert.cli.report import report
+from graycert.cli.train import train
+from graycert.cli.verify import verify
+from graycert.errors import GraycertError
+
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+_HELP = """\
+Prove which predictions of a graph neural network cannot change, even if an adversary controls all features of ρ whole
+nodes.
+
+First steps: `graycert certify` trains a model on the graph that comes with graycert, certifies its test nodes and
+writes a report. `graycert datasets` lists further graphs; `graycert COMMAND --help` explains a command."""
+
+_EPILOGUE = (
+    "Exit status: 0 done; 1 failed while running, or verify found a difference; 2 wrong input; 3 the set-up cannot be "
+    "certified soundly; 130 interrupted. --debug, or GRAYCERT_DEBUG=1, shows where an error comes from."
+)
+
+
+def build_app() -> App:
+    """Return the command line application."""
+    app = App(
+        name="graycert",
+        help=_HELP,
+        help_epilogue=_EPILOGUE,
+        version=__version__,
+        help_format="plaintext",
+        suppress_keyboard_interrupt=False,
+        exit_on_error=False,
+        print_error=False,
+        result_action="return_value",
+    )
+    for command in (certify, train, bounds, verify, report, datasets):
+        app.command(command)
+    return app
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: Arguments after the program's name; default those of the process.
+
+    Returns:
+        The exit status: 0 done, 1 failed, 2 wrong input, 3 unsound set-up, 130 interrupted.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments or os.environ.get("GRAYCERT_DEBUG", "") not in ("", "0")
+    try:
+        status = build_app()([argument for argument in arguments if argument != "--debug"])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        console.error("interrupted; nothing half-written was left behind.")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has closed it, e.g. `graycert datasets | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except Exception as failure:  # the outermost place: every failure becomes a message
+        if debug:
+            traceback.print_exc()
+        console.error(_message(failure))
+        return _status(failure)
+    return status if isinstance(status, int) else 0
+
+
+def _status(failure: Exception) -> int:
+    if isinstance(failure, GraycertError):
+        return failure.exit_status
+    return WRONG_INPUT if isinstance(failure, CycloptsError) else FAILED
+
+
+def _message(failure: Exception) -> str:
+    if isinstance(failure, GraycertError):
+        return str(failure)
+    if isinstance(failure, CycloptsError):
+        cause = failure.__cause__ or failure.__context__
+        if isinstance(cause, ValidationError):
+            return type_problem(cause)
+        return f"{failure} See `graycert --help`."
+    if isinstance(failure, MemoryError):
+        return "out of memory. Lower `--batch-size`, or certify fewer targets."
+    return f"{type(failure).__name__}: {str(failure) or 'no message'} (run again with --debug to see where)."

@@ -1,0 +1,62 @@
+"""Where commands write when they are not told, and single files written as a whole or not at all."""
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from graycert.errors import InvalidFileError
+
+
+def default_run(command: str, graph: str) -> Path:
+    """Return runs/COMMAND-GRAPH-TIME, a name that is not taken."""
+    name = re.sub(r"[^\w-]+", "_", Path(graph).name.split(".")[0]) or "graph"
+    base = f"{command}-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = Path("runs") / base
+    number = 2
+    while folder.exists():
+        folder = Path("runs") / f"{base}-{number}"
+        number += 1
+    return folder
+
+
+def check_file(path: str | Path, *, overwrite: bool, suffixes: tuple[str, ...]) -> Path:
+    """Return the absolute path of a file that may be written.
+
+    Raises:
+        InvalidFileError: If its name ends otherwise, it exists, or its folder cannot be written to.
+    """
+    file = Path(path).expanduser().resolve()
+    if file.suffix.lower() not in suffixes:
+        raise InvalidFileError(f"`--out` must end in {' or '.join(suffixes)}, got {file.name!r}.")
+    if file.exists() and (not overwrite or not file.is_file()):
+        raise InvalidFileError(
+            f"`--out` must be a new file, got {file}, which exists. Choose another, or pass --overwrite."
+        )
+    existing = next(folder for folder in file.parents if folder.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise InvalidFileError(f"`--out` must be writable, got {file}, but {existing} is no folder to write to.")
+    return file
+
+
+def write_file(file: Path, write: Callable[[Path], None]) -> None:
+    """Let ``write`` fill a temporary file beside ``file``, then give it its name.
+
+    Raises:
+        InvalidFileError: If the place cannot be written to.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+        os.close(descriptor)
+        working = Path(name)
+        try:
+            write(working)
+            working.chmod(0o644)  # mkstemp keeps it private
+            working.replace(file)
+        finally:
+            working.unlink(missing_ok=True)
+    except OSError as error:
+        raise InvalidFileError(f"`--out` must be writable, got {file} ({error.strerror or error}).") from error

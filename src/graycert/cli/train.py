@@ -1,0 +1,73 @@
+"""`graycert train`: graph and architecture in, weights out."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from graycert.cli import graphs, models
+from graycert.cli.config_file import resolve
+from graycert.cli.configs import TrainConfig
+from graycert.cli.console import Console
+from graycert.cli.places import check_file, default_run
+from graycert.cli.provenance import versions, weights_sha256
+from graycert.cli.training import check_training, train_model
+
+_DEFAULTS = TrainConfig()
+
+
+def train(
+    *,
+    options: Annotated[TrainConfig, Parameter(name="*")] = _DEFAULTS,
+    config: str | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative=())] = False,
+) -> int:
+    """Train a model under smoothing: weights and what they were made from, for `graycert certify --model FILE`.
+
+    Args:
+        options: What to train and how.
+        config: TOML file with any of these options as keys; flags win over it.
+        json: Print one JSON object instead of text.
+        quiet: No progress and no remarks on standard error.
+    """
+    console = Console(as_json=json, quiet=quiet)
+    settings = resolve(options, config)
+    check_training(settings)
+    _check_architecture(settings.model)
+    place = settings.out or str(default_run("train", settings.graph) / "model.safetensors")
+    out = check_file(place, overwrite=settings.overwrite, suffixes=(".safetensors",))
+    check_file(out.with_suffix(".json"), overwrite=settings.overwrite, suffixes=(".json",))
+    data = graphs.load(settings, console)
+    split = graphs.make_split(settings, data)
+    model = models.new_model(settings, split)
+    record = train_model(settings, model, split, console)
+    notes = {
+        "graph": {name: value for name, value in graphs.graph_record(settings, data).items() if value is not None},
+        "split": graphs.split_record(settings),
+        "training": record,
+        "versions": versions(),
+    }
+    from graycert.models import save_model
+
+    weights = save_model(model, out, notes=notes)
+    files = [str(weights), str(weights.with_suffix(".json"))]
+    text = "\n".join(
+        [
+            f"{settings.model}, validation loss {record['best_validation_loss']:.4f} in epoch {record['best_epoch']:,} "
+            f"of {record['epochs']:,}.",
+            "Written:",
+            *(f"  {file}" for file in files),
+            f"Next: graycert certify --graph {settings.graph} --model {weights} --seed {settings.seed}",
+        ]
+    )
+    result = {"command": "train", "files": files, "weights_sha256": weights_sha256(model), "training": record}
+    console.result(text, result)
+    return 0
+
+
+def _check_architecture(name: str) -> None:
+    from graycert._validation import check_choice
+    from graycert.models import ARCHITECTURES
+
+    models.check_name(name)
+    check_choice("model", name, list(ARCHITECTURES), hint="Other models are trained with your own code.")

@@ -1,0 +1,246 @@
+import json
+import shutil
+import tomllib
+
+import numpy as np
+import pytest
+
+from graycert.cli.configs import CertifyConfig
+from graycert.results import NodeCertificates
+from graycert.results.store import FILES, MODEL_FILES
+from support.commands import FAST, left_behind, run_command, write_graph, write_tables
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return write_graph(tmp_path_factory.mktemp("graph") / "ring.npz")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, graph):
+    """A run that trained its model."""
+    from graycert.cli.main import main
+
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    assert main(["certify", "--graph", str(graph), *FAST, "--seed", "3", "--out", str(folder)]) == 0
+    return folder
+
+
+def test_the_defaults_are_the_papers_main_setting():
+    config = CertifyConfig()
+    assert (config.graph, config.model, config.split, config.per_class, config.test_fraction) == (
+        "wordnet_nouns",
+        "gat",
+        "inductive",
+        20,
+        0.1,
+    )
+    assert (config.train_p_delete, config.train_p_ablate) == (0.01, 0.6)
+    assert (config.p_delete, config.p_ablate, config.n0, config.n1, config.alpha) == (0.31, 0.794, 1000, 3000, 0.01)
+    assert (config.max_epochs, config.patience, config.learning_rate, config.weight_decay) == (1000, 50, 1e-3, 5e-4)
+
+
+def test_a_run_holds_files_model_and_everything_needed_to_repeat_it(trained, graph):
+    assert left_behind(trained) == sorted([*FILES, *MODEL_FILES])
+    assert left_behind(trained.parent) == sorted(["run", *(f"run/{name}" for name in [*FILES, *MODEL_FILES])])
+    config = tomllib.loads((trained / "config.toml").read_text())
+    provenance = config["provenance"]
+    assert config["threat"]["min_distance"] == 1  # the model has a skip connection
+    assert provenance["graph"]["source"] == str(graph)
+    assert provenance["split"] == {
+        "kind": "inductive",
+        "seed": 3,
+        "per_class": 5,
+        "test_fraction": "0.1",
+        "targets": "test",
+    }
+    assert provenance["training"]["epochs"] == 2
+    assert provenance["model"]["config"]["skip"] is True
+    assert len(provenance["model"]["weights_sha256"]) == 64
+    assert {"graycert", "python", "torch", "pyg", "numpy", "scipy"} <= set(provenance["versions"])
+
+
+def test_the_same_command_gives_the_same_votes_and_another_seed_others(trained, graph, tmp_path, capsys):
+    again = run_command(capsys, "certify", "--graph", graph, *FAST, "--seed", 3, "--out", tmp_path / "again")
+    other = run_command(capsys, "certify", "--graph", graph, *FAST, "--seed", 4, "--out", tmp_path / "other")
+    assert (again.status, other.status) == (0, 0)
+    votes = {
+        name: NodeCertificates.load(path)
+        for name, path in {"first": trained, "again": tmp_path / "again", "other": tmp_path / "other"}.items()
+    }
+    assert np.array_equal(votes["first"].estimation_votes, votes["again"].estimation_votes)
+    assert not np.array_equal(votes["first"].targets, votes["other"].targets)
+
+
+def test_text_names_the_files_and_json_is_one_object(trained, graph, tmp_path, capsys):
+    text = run_command(capsys, "certify", "--graph", graph, *FAST, "--out", tmp_path / "text")
+    assert text.status == 0
+    assert f"Written to {tmp_path / 'text'}:" in text.out
+    assert NodeCertificates.load(tmp_path / "text").summary() in text.out
+    assert text.err == ""  # quiet
+    found = run_command(capsys, "certify", "--graph", graph, *FAST, "--out", tmp_path / "json", "--json")
+    assert found.record["summary"] == json.loads(json.dumps(found.record["summary"]))
+    assert found.record["summary"]["num_targets"] == 6
+    assert len(found.out.strip().splitlines()) == 1
+
+
+def test_what_cannot_be_certified_is_told_before_the_votes(graph, tmp_path, capsys):
+    loud = [argument for argument in FAST if argument != "--quiet"]
+    found = run_command(capsys, "certify", "--graph", graph, *loud, "--p-ablate", "0", "--out", tmp_path / "run")
+    assert found.status == 0
+    assert "Nothing can be certified" in found.err
+    assert "`num_estimation`" not in found.err  # flags, not arguments
+
+
+def test_saved_weights_are_certified_without_training(trained, graph, tmp_path, capsys):
+    found = run_command(
+        capsys,
+        "certify",
+        "--graph",
+        graph,
+        *FAST,
+        "--seed",
+        3,
+        "--model",
+        trained / "model.safetensors",
+        "--out",
+        tmp_path / "run",
+    )
+    assert found.status == 0
+    assert found.err == ""
+    first, again = NodeCertificates.load(trained), NodeCertificates.load(tmp_path / "run")
+    assert np.array_equal(first.estimation_votes, again.estimation_votes)
+    assert again.provenance["model"]["weights_sha256"] == first.provenance["model"]["weights_sha256"]
+    by_name = run_command(
+        capsys,
+        "certify",
+        "--graph",
+        graph,
+        *FAST,
+        "--seed",
+        3,
+        "--weights",
+        trained / "model.safetensors",
+        "--out",
+        tmp_path / "named",
+    )
+    assert by_name.status == 0
+    assert np.array_equal(first.estimation_votes, NodeCertificates.load(tmp_path / "named").estimation_votes)
+
+
+def test_weights_of_another_split_are_warned_about(trained, graph, tmp_path, capsys):
+    found = run_command(
+        capsys,
+        "certify",
+        "--graph",
+        graph,
+        *FAST,
+        "--seed",
+        9,
+        "--model",
+        trained / "model.safetensors",
+        "--out",
+        tmp_path / "run",
+    )
+    assert found.status == 0
+    assert "warning: the weights were trained on another split" in found.err
+    assert "--seed 3" in found.err
+
+
+def test_without_skip_the_target_itself_may_be_hostile(graph, tmp_path, capsys):
+    found = run_command(
+        capsys, "certify", "--graph", graph, *FAST, "--no-skip", "--model", "gcn", "--out", tmp_path / "r"
+    )
+    assert found.status == 0
+    assert NodeCertificates.load(tmp_path / "r").threat.min_distance == 0
+
+
+def test_targets_and_trusted_nodes_from_files(tmp_path, capsys):
+    edges, nodes = write_tables(tmp_path)
+    (tmp_path / "targets.txt").write_text("n7\n\nn3\n")
+    (tmp_path / "trusted.txt").write_text("n5\nn9\n")
+    found = run_command(
+        capsys,
+        "certify",
+        "--graph",
+        edges,
+        "--nodes",
+        nodes,
+        *FAST,
+        "--targets",
+        tmp_path / "targets.txt",
+        "--trusted",
+        tmp_path / "trusted.txt",
+        "--out",
+        tmp_path / "run",
+    )
+    assert found.status == 0, found.err
+    run = NodeCertificates.load(tmp_path / "run")
+    assert run.node_ids.tolist() == ["n7", "n3"]
+    assert run.class_names == ("even", "odd")
+    assert np.flatnonzero(run.threat.trusted).tolist() == [5, 9]
+    assert run.num_eligible.tolist() == [2, 3]  # of four neighbours in two hops
+
+
+def test_a_file_of_settings_stands_between_defaults_and_flags(graph, tmp_path, capsys):
+    (tmp_path / "run.toml").write_text(
+        f'graph = "{graph}"\nper_class = 5\nmax_epochs = 2\nn0 = 20\nn1 = 30\nalpha = 0.05\nundirected = true\n'
+    )
+    found = run_command(
+        capsys, "certify", "--config", tmp_path / "run.toml", "--n1", 25, "--out", tmp_path / "run", "--quiet"
+    )
+    assert found.status == 0, found.err
+    run = NodeCertificates.load(tmp_path / "run")
+    assert (run.num_selection, run.num_estimation, run.alpha, run.smoothing.p_delete) == (20, 25, 0.05, 0.31)
+    assert run.provenance["graph"]["options"] == {"undirected": True}
+
+
+def test_a_class_of_the_user_is_certified_with_its_weights(graph, tmp_path, capsys, monkeypatch):
+    from safetensors.torch import save_file
+    from torch_geometric.nn import GCN
+
+    (tmp_path / "my_models.py").write_text(
+        "from torch_geometric.nn import GCN\n"
+        "def make(in_channels, out_channels):\n    return GCN(in_channels, 8, 2, out_channels)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    save_file(GCN(4, 8, 2, 2).state_dict(), tmp_path / "w.safetensors")
+    found = run_command(
+        capsys,
+        "certify",
+        "--graph",
+        graph,
+        *FAST,
+        "--model",
+        "my_models:make",
+        "--weights",
+        "w.safetensors",
+        "--out",
+        "r",
+    )
+    assert found.status == 0, found.err
+    run = NodeCertificates.load(tmp_path / "r")
+    assert (run.num_layers, run.threat.min_distance) == (2, 0)
+    assert left_behind(tmp_path / "r") == sorted(FILES)  # the class is not graycert's to save
+
+
+def test_an_earlier_run_is_replaced_only_when_asked_to(trained, graph, tmp_path, capsys):
+    copy = tmp_path / "run"
+    shutil.copytree(trained, copy)
+    refused = run_command(capsys, "certify", "--graph", graph, *FAST, "--out", copy)
+    assert refused.status == 2
+    assert "--overwrite" in refused.err
+    assert NodeCertificates.load(copy).seed == 3
+    replaced = run_command(capsys, "certify", "--graph", graph, *FAST, "--out", copy, "--overwrite")
+    assert replaced.status == 0
+    assert NodeCertificates.load(copy).seed == 0
+    assert left_behind(tmp_path)[0] == "run"  # nothing hidden beside it
+
+
+def test_the_default_run_directory_is_named_after_graph_and_time(graph, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run_command(capsys, "certify", "--graph", graph, *FAST, "--json")
+    (made,) = (tmp_path / "runs").iterdir()
+    assert found.record["out"] == str(made)
+    assert made.name.startswith("certify-ring-")

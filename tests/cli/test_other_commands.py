@@ -1,0 +1,137 @@
+import csv
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graycert
+from graycert.bounds import largest_certifiable_radius
+from graycert.deltas import delta_bounds
+from graycert.smoothing import InterceptionSmoothing
+from graycert.threat import NodeFeatureThreat
+from support.commands import left_behind, run_command, write_graph, write_tables
+
+
+def test_help_and_version_load_neither_torch_nor_numpy():
+    code = (
+        "import sys; from graycert.cli.main import main; status = main(['certify', '--help']) + main(['--version']);"
+        "sys.exit(status or any(name in sys.modules for name in ('torch', 'numpy', 'pandas', 'scipy')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith(graycert.__version__)
+
+
+def test_a_bare_command_says_what_to_do_first(capsys):
+    found = run_command(capsys)
+    assert found.status == 0
+    assert "First steps" in found.out
+
+
+@pytest.mark.parametrize("command", ["certify", "train", "bounds", "verify", "report", "datasets"])
+def test_every_command_explains_itself(command, capsys):
+    found = run_command(capsys, command, "--help")
+    assert found.status == 0
+    assert f"Usage: graycert {command}" in found.out
+
+
+def test_ctrl_c_ends_with_130(capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graycert.data.catalogue.describe_datasets", interrupt)
+    found = run_command(capsys, "datasets")
+    assert found.status == 130
+    assert found.err.startswith("error: interrupted")
+
+
+def test_unforeseen_failures_are_one_line_and_a_traceback_only_on_demand(capsys, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("graycert.data.catalogue.describe_datasets", fail)
+    found = run_command(capsys, "datasets")
+    assert (found.status, found.err) == (1, "error: RuntimeError: broken (run again with --debug to see where).\n")
+    assert "Traceback" in run_command(capsys, "datasets", "--debug").err
+
+
+def test_datasets_says_what_is_at_hand(tmp_path, capsys):
+    (tmp_path / "citeseer.npz").touch()
+    found = run_command(capsys, "datasets", "--data-root", tmp_path, "--json")
+    rows = {row["name"]: row for row in found.record["datasets"]}
+    assert rows["wordnet_nouns"]["available"] == "embedded"
+    assert rows["citeseer"]["path"] == str(tmp_path / "citeseer.npz")
+    assert rows["ms_academic_cs"]["available"] == "absent"
+    text = run_command(capsys, "datasets", "--data-root", tmp_path).out
+    assert all(row["licence"] in text and row["source"] in text for row in rows.values())
+
+
+def test_bounds_are_those_of_the_library(tmp_path, capsys):
+    graph = write_graph(tmp_path / "ring.npz", extra_edges=7)
+    flags = ["--p-delete", "0.2", "--p-ablate", "0.8", "--max-radius", "5", "--min-distance", "0"]
+    for name in ("b.csv", "b.parquet"):
+        found = run_command(capsys, "bounds", "--graph", graph, *flags, "--out", tmp_path / name, "--json")
+        assert found.status == 0, found.err
+    table, parquet = pd.read_csv(tmp_path / "b.csv"), pd.read_parquet(tmp_path / "b.parquet")
+    expected = delta_bounds(
+        graycert.load_graph(graph),
+        np.arange(60),
+        smoothing=InterceptionSmoothing(p_delete=0.2, p_ablate=0.8),
+        threat=NodeFeatureThreat(),
+        max_radius=5,
+    )
+    columns = [f"delta_{radius}" for radius in range(1, 6)]
+    assert np.array_equal(table[columns].to_numpy(), expected)  # a CSV keeps every digit
+    assert np.array_equal(parquet[columns].to_numpy(), expected)
+    largest = largest_certifiable_radius(expected)
+    assert table["largest_radius"].tolist() == largest.tolist()
+    assert [row["certifiable"] for row in found.record["per_radius"]] == [
+        int((largest >= r).sum()) for r in range(1, 6)
+    ]
+    assert left_behind(tmp_path) == ["b.csv", "b.parquet", "ring.npz"]
+
+
+def test_bounds_need_no_features_and_name_nodes(tmp_path, capsys):
+    edges, _ = write_tables(tmp_path)
+    (tmp_path / "t.txt").write_text("n4\n")
+    found = run_command(
+        capsys, "bounds", "--graph", edges, "--targets", tmp_path / "t.txt", "--out", tmp_path / "b.csv"
+    )
+    assert found.status == 0, found.err
+    with (tmp_path / "b.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["node_id"], row["num_eligible"]) == ("n4", "4")
+    assert "1 nodes, p_d = 0.31, p_a = 0.794" in found.out
+
+
+def test_training_writes_weights_that_certify_takes(tmp_path, capsys):
+    graph = write_graph(tmp_path / "ring.npz")
+    common = ["--graph", graph, "--per-class", 5, "--quiet"]
+    found = run_command(
+        capsys, "train", *common, "--max-epochs", 2, "--model", "sma", "--no-skip", "--out", tmp_path / "m.safetensors"
+    )
+    assert found.status == 0, found.err
+    assert left_behind(tmp_path) == ["m.json", "m.safetensors", "ring.npz"]
+    model = graycert.load_model(tmp_path / "m.safetensors")
+    assert (model.config.architecture, model.skip) == ("sma", False)
+    found = run_command(
+        capsys,
+        "certify",
+        *common,
+        "--model",
+        tmp_path / "m.safetensors",
+        "--n0",
+        20,
+        "--n1",
+        20,
+        "--out",
+        tmp_path / "r",
+    )
+    assert found.status == 0, found.err
+    run = graycert.NodeCertificates.load(tmp_path / "r")
+    assert run.provenance["training"]["epochs"] == 2
+    again = run_command(capsys, "train", *common, "--out", tmp_path / "m.safetensors")
+    assert again.status == 2
+    assert "--overwrite" in again.err
