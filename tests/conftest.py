@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+
+# Two busy processes (pytest -n 2) with two threads each on two cores spend most of their time waiting for each other.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

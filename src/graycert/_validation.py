@@ -35,9 +35,7 @@ def check_positive(name: str, value: object, *, hint: str = "") -> float:
     return number
 
 
-def check_integer(
-    name: str, value: object, *, at_least: int, at_most: int | None = None, hint: str = ""
-) -> int:
+def check_integer(name: str, value: object, *, at_least: int, at_most: int | None = None, hint: str = "") -> int:
     """Return ``value`` as an int in [at_least, at_most]."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise InvalidParameterError(_sentence(f"`{name}` must be an integer, got {value!r}.", hint))
@@ -70,13 +68,9 @@ def check_integer_array(
     if array.size == 0 and array.dtype == np.float64:  # [] has no dtype of its own
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        raise InvalidParameterError(
-            _sentence(f"`{name}` must hold integers, got dtype {array.dtype}.", hint)
-        )
+        raise InvalidParameterError(_sentence(f"`{name}` must hold integers, got dtype {array.dtype}.", hint))
     if array.ndim != ndim:
-        raise InvalidParameterError(
-            _sentence(f"`{name}` must have {ndim} axes, got shape {array.shape}.", hint)
-        )
+        raise InvalidParameterError(_sentence(f"`{name}` must have {ndim} axes, got shape {array.shape}.", hint))
     if array.size:
         low, high = int(array.min()), int(array.max())
         if at_least is not None and low < at_least:

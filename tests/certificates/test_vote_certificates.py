@@ -185,9 +185,7 @@ def test_wrong_certificates_are_rare_at_a_critical_instance():
     estimation = generator.multinomial(3_000, p, size=20_000)
     deltas = np.full((20_000, 1), (0.6 - 0.21) / 2)
     wrong = {
-        rule: (
-            keep & (certify_votes(selection, estimation, deltas, alpha=0.05, rule=rule).radius >= 1)
-        ).mean()
+        rule: (keep & (certify_votes(selection, estimation, deltas, alpha=0.05, rule=rule).radius >= 1)).mean()
         for rule in ("sound", "paper")
     }
     assert wrong["sound"] <= 0.0578

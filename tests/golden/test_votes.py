@@ -97,9 +97,7 @@ def test_bounds_and_abstentions_of_all_nodes(votes, name):
     unique_top = ordered[:, -1] > ordered[:, -2]
     assert unique_top.mean() > 0.95
     for ours, theirs in ((result.p_lower, "p_lower"), (result.p_upper, "p_upper")):
-        np.testing.assert_allclose(
-            ours[unique_top], votes[f"{name}/{theirs}"][unique_top], rtol=0, atol=1e-12
-        )
+        np.testing.assert_allclose(ours[unique_top], votes[f"{name}/{theirs}"][unique_top], rtol=0, atol=1e-12)
     assert ((result.radius < 0) == votes[f"{name}/abstain"])[unique_top].all()
 
 

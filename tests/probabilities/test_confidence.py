@@ -1,5 +1,4 @@
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -64,9 +63,7 @@ def test_a_wrong_quantile_routine_cannot_make_a_bound_wrong(monkeypatch, error):
     level = Fraction(0.005)
     for k, low in zip(counts, clopper_pearson_lower(counts, 100, alpha=0.005).tolist(), strict=True):
         assert upper_tail_is_at_most(100, int(k), Fraction(low), level)
-    for k, high in zip(
-        counts[:-1], clopper_pearson_upper(counts[:-1], 100, alpha=0.005).tolist(), strict=True
-    ):
+    for k, high in zip(counts[:-1], clopper_pearson_upper(counts[:-1], 100, alpha=0.005).tolist(), strict=True):
         assert lower_tail_is_at_most(100, int(k), Fraction(high), level)
 
 
@@ -84,12 +81,8 @@ def test_values_agree_with_scipy(num_samples, alpha):
     counts = np.unique(np.linspace(0, num_samples, 15).astype(int))
     for k in counts.tolist():
         interval = stats.binomtest(k, num_samples).proportion_ci(1 - 2 * alpha, method="exact")
-        assert float(clopper_pearson_lower(k, num_samples, alpha=alpha)) == pytest.approx(
-            interval.low, rel=1e-11
-        )
-        assert float(clopper_pearson_upper(k, num_samples, alpha=alpha)) == pytest.approx(
-            interval.high, rel=1e-11
-        )
+        assert float(clopper_pearson_lower(k, num_samples, alpha=alpha)) == pytest.approx(interval.low, rel=1e-11)
+        assert float(clopper_pearson_upper(k, num_samples, alpha=alpha)) == pytest.approx(interval.high, rel=1e-11)
         plain = unverified_clopper_pearson_lower(k, num_samples, alpha=alpha)
         assert float(plain) == pytest.approx(interval.low, rel=1e-11)
         plain = unverified_clopper_pearson_upper(k, num_samples, alpha=alpha)
@@ -107,9 +100,7 @@ def test_verification_matters():
 
 def test_known_values():
     assert largest_possible_p_lower(1, alpha=0.25) == 0.25
-    assert largest_possible_p_lower(3_000, alpha=0.01 / 7) == pytest.approx(
-        (0.01 / 7) ** (1 / 3_000), rel=1e-14
-    )
+    assert largest_possible_p_lower(3_000, alpha=0.01 / 7) == pytest.approx((0.01 / 7) ** (1 / 3_000), rel=1e-14)
     assert float(clopper_pearson_lower(1, 1, alpha=0.5)) == 0.5
     assert float(clopper_pearson_upper(0, 2, alpha=0.25)) == 0.5
 
@@ -130,13 +121,6 @@ def test_extreme_levels_and_many_samples_stay_bounds():
     assert low == pytest.approx(stats.beta.ppf(1e-12, 700_000, 300_001), rel=1e-11)
     assert 0.0 <= float(clopper_pearson_lower(1, 1_000_000, alpha=1e-300)) < 1e-300
     assert float(clopper_pearson_upper(999_999, 1_000_000, alpha=1e-300)) <= 1.0
-
-
-def test_hundreds_of_distinct_counts_take_well_under_a_second():
-    counts = np.arange(0, 3_001, 10)
-    start = time.perf_counter()
-    clopper_pearson_lower(counts, 3_000, alpha=0.005)
-    assert time.perf_counter() - start < 2.0  # some 0.06 s on an idle core
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,7 @@ def test_page_is_well_formed_and_asks_for_nothing(page):
     parsed = Tags(page)
     assert parsed.stack == []
     assert not {"script", "link", "iframe", "object", "img"} & set(parsed.tags)
-    links = [
-        value for name, value in parsed.attributes if name in {"src", "href", "xlink:href", "data", "action"}
-    ]
+    links = [value for name, value in parsed.attributes if name in {"src", "href", "xlink:href", "data", "action"}]
     assert all(value.startswith("#") for value in links)
     assert not re.search(r"url\((?!#)|@import|\son\w+=", page)
     assert 'name="viewport"' in page
@@ -64,9 +62,7 @@ def test_names_cannot_inject_markup(page):
     assert "<b>nöde" not in page
     assert "&lt;b&gt;nöde&lt;/b&gt;" in page
     assert "zero &amp; co" in page
-    evil = render_report(
-        report_view(small_certificates(provenance={"graph": {"name": "<script>alert(1)</script>"}}))
-    )
+    evil = render_report(report_view(small_certificates(provenance={"graph": {"name": "<script>alert(1)</script>"}})))
     assert "<script" not in evil
 
 

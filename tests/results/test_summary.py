@@ -53,10 +53,7 @@ def test_table_counts_all_targets():
     assert [row["radius"] for row in record["per_radius"]] == list(range(9))
     assert record["num_abstained"] == 1
     line = next(line for line in c.summary().splitlines() if re.match(r"\s+2  ", line))
-    shown = [
-        percent(record["per_radius"][2][key], 40)
-        for key in ("certified", "certified_and_correct", "whole_field")
-    ]
+    shown = [percent(record["per_radius"][2][key], 40) for key in ("certified", "certified_and_correct", "whole_field")]
     assert re.split(r"\s{2,}", line.strip())[1:] == shown
 
 
@@ -74,8 +71,6 @@ def test_shares_are_never_rounded_up(count, total, text):
     assert percent(count, total) == text
 
 
-@pytest.mark.parametrize(
-    ("count", "total", "text"), [(1, 10_000, "0.1 %"), (0, 5, "0.0 %"), (29, 100, "29.0 %")]
-)
+@pytest.mark.parametrize(("count", "total", "text"), [(1, 10_000, "0.1 %"), (0, 5, "0.0 %"), (29, 100, "29.0 %")])
 def test_abstentions_are_never_rounded_down(count, total, text):
     assert percent_upward(count, total) == text

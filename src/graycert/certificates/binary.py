@@ -35,9 +35,7 @@ def binary_margin(p_lower: ArrayLike) -> FloatArray:
     return 2.0 * np.asarray(p_lower, dtype=np.float64) - 1.0
 
 
-def binary_bounds(
-    votes: EstimationVotes, majority: IntArray, *, alpha: float
-) -> tuple[FloatArray, FloatArray]:
+def binary_bounds(votes: EstimationVotes, majority: IntArray, *, alpha: float) -> tuple[FloatArray, FloatArray]:
     r"""Bound the majority class of two from below at α; the other class follows.
 
     One bound suffices because the two probabilities sum to one: $p_{y^*} \ge \underline{p}$ and

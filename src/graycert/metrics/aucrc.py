@@ -110,7 +110,6 @@ def _counted(prediction: ArrayLike | None, labels: ArrayLike | None, num_targets
         return np.ones(num_targets, dtype=np.bool_)
     if prediction is None or labels is None:
         raise InvalidParameterError(
-            "`prediction` and `labels` must be given together, got only one of them. Both are needed for "
-            "an accuracy."
+            "`prediction` and `labels` must be given together, got only one of them. Both are needed for an accuracy."
         )
     return check_correct(prediction, labels, num_targets)

@@ -129,9 +129,7 @@ def unverified_clopper_pearson_upper(successes: ArrayLike, num_samples: int, *, 
     """
     counts, num_samples, alpha = _check(successes, num_samples, alpha)
     inside = np.minimum(counts, num_samples - 1)
-    return np.where(
-        counts == num_samples, 1.0, special.betaincinv(inside + 1, num_samples - inside, 1.0 - alpha)
-    )
+    return np.where(counts == num_samples, 1.0, special.betaincinv(inside + 1, num_samples - inside, 1.0 - alpha))
 
 
 def _check(successes: ArrayLike, num_samples: int, alpha: float) -> tuple[IntArray, int, float]:
@@ -167,8 +165,7 @@ def _upper_limits(counts: list[int], num_samples: int, alpha: float) -> list[flo
     failures = {k: num_samples - k for k in counts}
     coefficients = binomial_coefficients_upper(num_samples, failures.values())
     return [
-        _upper_limit(failures[k], num_samples, alpha, coefficients[failures[k]]) if failures[k] else 1.0
-        for k in counts
+        _upper_limit(failures[k], num_samples, alpha, coefficients[failures[k]]) if failures[k] else 1.0 for k in counts
     ]
 
 

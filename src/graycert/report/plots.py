@@ -42,9 +42,7 @@ def certified_ratio_svg(curves: Sequence[Curve]) -> str | None:
         for index, curve in enumerate(curves):
             colour, line = _COLOURS[index % len(_COLOURS)], _LINES[index % len(_LINES)]
             radii = range(len(curve.values))
-            axes.step(
-                radii, curve.values, where="mid", color=colour, linestyle=line, linewidth=2, label=curve.label
-            )
+            axes.step(radii, curve.values, where="mid", color=colour, linestyle=line, linewidth=2, label=curve.label)
             axes.plot(radii, curve.values, linestyle="none", marker="o", markersize=4, color=colour)
         axes.set_xlim(-0.5, last + 0.5)
         axes.set_ylim(0.0, 1.02)
@@ -66,6 +64,4 @@ def _inline(svg: str) -> str:
         element = element.replace(f"fill: {black}", "fill: currentColor").replace(
             f"stroke: {black}", "stroke: currentColor"
         )
-    return element.replace(
-        "<svg ", '<svg role="img" aria-label="Certified share of targets over the radius" ', 1
-    )
+    return element.replace("<svg ", '<svg role="img" aria-label="Certified share of targets over the radius" ', 1)

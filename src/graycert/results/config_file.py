@@ -79,13 +79,10 @@ def read_config(path: Path) -> dict[str, Any]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidFileError(
-            f"{path} is missing, so this is no graycert run directory. Give the folder that "
-            "`graycert certify` wrote."
+            f"{path} is missing, so this is no graycert run directory. Give the folder that `graycert certify` wrote."
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidFileError(
-            f"{path} cannot be read as TOML ({error}). Certify again, or restore it."
-        ) from error
+        raise InvalidFileError(f"{path} cannot be read as TOML ({error}). Certify again, or restore it.") from error
     check_version(path, document.pop("format_version", None))
     expected = {*_SECTIONS, "provenance"}
     if set(document) != expected:
@@ -105,9 +102,7 @@ def check_version(path: Path, found: object) -> None:
         InvalidFileError: If ``found`` is not this version.
     """
     if found is None:
-        raise InvalidFileError(
-            f"{path} has no format version, so graycert did not write it. Is it the right file?"
-        )
+        raise InvalidFileError(f"{path} has no format version, so graycert did not write it. Is it the right file?")
     if found != FORMAT_VERSION or isinstance(found, bool):
         raise InvalidFileError(
             f"{path} must have format version {FORMAT_VERSION}, got {found!r}. "

@@ -199,9 +199,7 @@ def _scalars(c: NodeCertificates) -> dict[str, Any]:
     trusted = c.threat.trusted
     num_nodes = check_integer("num_nodes", c.num_nodes, at_least=1)
     if trusted is not None and trusted.size != num_nodes:
-        raise InvalidParameterError(
-            f"`threat.trusted` must have one entry per node ({num_nodes}), got {trusted.size}."
-        )
+        raise InvalidParameterError(f"`threat.trusted` must have one entry per node ({num_nodes}), got {trusted.size}.")
     return {
         "num_layers": check_integer("num_layers", c.num_layers, at_least=1),
         "alpha": check_open_unit("alpha", c.alpha),
@@ -243,18 +241,14 @@ def _arrays(c: NodeCertificates) -> dict[str, Any]:
         arrays["labels"] = check_integer_array("labels", c.labels, ndim=1, at_least=-1)
     for name, array in arrays.items():
         if array.shape[0] != size or (array.ndim == 1 and array.size != size):
-            raise InvalidParameterError(
-                f"`{name}` must have one entry per target ({size}), got shape {array.shape}."
-            )
+            raise InvalidParameterError(f"`{name}` must have one entry per target ({size}), got shape {array.shape}.")
     if (arrays["num_eligible"] > arrays["receptive_field_size"]).any():
         raise InvalidParameterError(
-            "`num_eligible` must not exceed `receptive_field_size`: eligible nodes are part of the "
-            "receptive field."
+            "`num_eligible` must not exceed `receptive_field_size`: eligible nodes are part of the receptive field."
         )
     if arrays["status"].dtype.kind != "U" or (arrays["status"] != status_of(arrays["radius"])).any():
         raise InvalidParameterError(
-            "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use "
-            "certify_votes."
+            "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use certify_votes."
         )
     return arrays
 
@@ -272,15 +266,11 @@ def _names(c: NodeCertificates) -> dict[str, Any]:
     if c.node_ids is not None:
         ids = np.asarray(c.node_ids)
         if ids.dtype.kind != "U" or ids.shape != (size,):
-            raise InvalidParameterError(
-                f"`node_ids` must hold one text per target ({size}), got shape {ids.shape}."
-            )
+            raise InvalidParameterError(f"`node_ids` must hold one text per target ({size}), got shape {ids.shape}.")
         names["node_ids"] = ids
     if c.class_names is not None:
         texts = tuple(c.class_names)
         if len(texts) != classes or not all(isinstance(text, str) for text in texts):
-            raise InvalidParameterError(
-                f"`class_names` must hold one text per class ({classes}), got {texts!r}."
-            )
+            raise InvalidParameterError(f"`class_names` must hold one text per class ({classes}), got {texts!r}.")
         names["class_names"] = texts
     return names

@@ -47,6 +47,5 @@ def _plain(name: str, value: object) -> Any:
     if isinstance(value, float) and not math.isnan(value):
         return value
     raise InvalidParameterError(
-        f"`{name}` must be a number, text, date, list or mapping, got {value!r}. It is written to "
-        "config.toml."
+        f"`{name}` must be a number, text, date, list or mapping, got {value!r}. It is written to config.toml."
     )

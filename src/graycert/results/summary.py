@@ -137,16 +137,11 @@ def summary_text(certificates: "NodeCertificates") -> str:
     """Return the statement and the table as text for a terminal."""
     columns, rows = ratio_texts(certificates)
     widths = [max(len(text) for text in texts) for texts in zip(columns, *rows, strict=True)]
-    lines = [
-        "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True))
-        for row in (columns, *rows)
-    ]
+    lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in (columns, *rows)]
     warning = [NOT_SOUND] if certificates.rule == "paper" else []
     accuracy = []
     if certificates.labels is not None:
-        share = clean_accuracy(
-            certificates.radius, prediction=certificates.prediction, labels=certificates.labels
-        )
+        share = clean_accuracy(certificates.radius, prediction=certificates.prediction, labels=certificates.labels)
         correct = round(share * len(certificates))
         accuracy = [f"Clean accuracy (abstaining is wrong): {percent(correct, len(certificates))}."]
     parts = [

@@ -1,6 +1,5 @@
 """From certificates to what a report shows."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +16,8 @@ from graycert.results.summary import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from graycert.results.node_certificates import NodeCertificates
 
 SHOWN_TARGETS = 200

@@ -1,0 +1,7 @@
+"""Training under smoothing."""
+
+from graycert.training.early_stopping import EarlyStopping
+from graycert.training.record import TrainingRecord
+from graycert.training.train import train
+
+__all__ = ["EarlyStopping", "TrainingRecord", "train"]

@@ -1,0 +1,37 @@
+"""Stop when the validation loss no longer falls, and give back the best weights."""
+
+import copy
+
+from torch import Tensor, nn
+
+
+class EarlyStopping:
+    """Keeps a copy (not an alias) of the weights with the lowest validation loss.
+
+    Args:
+        patience: Epochs without improvement after which `should_stop` is True, >= 1.
+    """
+
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+        self.best_loss = float("inf")
+        self.best_epoch = 0
+        self._epoch = 0
+        self._best_weights: dict[str, Tensor] | None = None
+
+    def observe(self, loss: float, model: nn.Module) -> None:
+        """Take in the validation loss after one more epoch."""
+        self._epoch += 1
+        if loss < self.best_loss:
+            self.best_loss, self.best_epoch = loss, self._epoch
+            self._best_weights = copy.deepcopy(model.state_dict())
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether ``patience`` epochs have passed without improvement."""
+        return self._epoch - self.best_epoch >= self.patience
+
+    def restore(self, model: nn.Module) -> None:
+        """Put the best weights back into the model."""
+        if self._best_weights is not None:
+            model.load_state_dict(self._best_weights)

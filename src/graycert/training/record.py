@@ -1,0 +1,39 @@
+"""What a training run did."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRecord:
+    """How a model was trained.
+
+    Args:
+        epochs: Epochs that ran.
+        best_epoch: Epoch whose weights the model holds, counted from 1.
+        best_validation_loss: Validation loss of that epoch.
+        p_delete: Training-time p_d.
+        p_ablate: Training-time p_a.
+        learning_rate: Of Adam.
+        weight_decay: Of Adam.
+        max_epochs: Limit of epochs.
+        patience: Epochs without improvement after which training stopped.
+        seed: Seed of draws and dropout.
+        seconds: Wall time.
+    """
+
+    epochs: int
+    best_epoch: int
+    best_validation_loss: float
+    p_delete: float
+    p_ablate: float
+    learning_rate: float
+    weight_decay: float
+    max_epochs: int
+    patience: int
+    seed: int
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as a plain dictionary."""
+        return asdict(self)

@@ -1,0 +1,181 @@
+"""Training under smoothing, as in the paper's Appendix "Hyperparameters"."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from graycert._validation import check_integer, check_positive
+from graycert.data import validate_data
+from graycert.errors import InvalidParameterError
+from graycert.models import InterceptionGNN
+from graycert.sampling.interception import InterceptionSampler, ablate
+from graycert.sampling.streams import CoinStream, Purpose
+from graycert.smoothing import InterceptionSmoothing
+from graycert.training.early_stopping import EarlyStopping
+from graycert.training.features import Features
+from graycert.training.record import TrainingRecord
+
+
+def train(
+    model: InterceptionGNN,
+    split: Any,
+    *,
+    smoothing: InterceptionSmoothing,
+    learning_rate: float = 1e-3,
+    weight_decay: float = 5e-4,
+    max_epochs: int = 1_000,
+    patience: int = 50,
+    seed: int = 0,
+    progress: bool = False,
+) -> TrainingRecord:
+    """Train a model in place: full batch, Adam, a fresh draw from φ in every epoch.
+
+    The ablation token is trained with the weights; dropout acts on the features, not on the token. After every epoch
+    the loss on the validation nodes is measured on one draw from φ; training stops ``patience`` epochs after its
+    minimum, and the weights of that epoch are put back.
+    Training-time probabilities are hyperparameters: a certificate depends on those at inference only.
+
+    Args:
+        model: From `build_model`. Left in evaluation mode.
+        split: An inductive or transductive split.
+        smoothing: Training-time p_d and p_a.
+        learning_rate: Of Adam, > 0.
+        weight_decay: Of Adam, >= 0.
+        max_epochs: Limit of epochs, >= 1.
+        patience: Epochs without improvement before stopping, >= 1.
+        seed: Seeds draws and dropout. Deterministic on the CPU; the global generator of torch is left as it was.
+        progress: Show a progress bar on standard error if it is a terminal.
+
+    Returns:
+        What was done.
+
+    Raises:
+        InvalidParameterError: If an argument is out of range, labels are missing, or the loss is not finite.
+
+    References:
+        Scholten et al. (2022), Appendix "Hyperparameters".
+    """
+    _check_arguments(model, split, smoothing, learning_rate, weight_decay, max_epochs, patience, seed)
+    started = time.perf_counter()
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay)
+    stopping = EarlyStopping(patience)
+    epoch = 0
+    with torch.random.fork_rng(devices=[]), _progress_bar(max_epochs, shown=progress) as report:
+        torch.manual_seed(seed)
+        training = _SmoothedLoss(model, split.train, smoothing, CoinStream(seed, Purpose.TRAINING), offset=0)
+        validation = _SmoothedLoss(model, split.validation, smoothing, CoinStream(seed, Purpose.TRAINING), offset=1)
+        for epoch in range(1, max_epochs + 1):
+            model.train()
+            optimizer.zero_grad()
+            loss = training(epoch)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            model.eval()
+            with torch.inference_mode():
+                seen = float(validation(epoch))
+            if not seen < float("inf"):
+                raise InvalidParameterError(
+                    f"`learning_rate` must keep the loss finite, got a validation loss of {seen} in epoch {epoch} "
+                    f"with learning_rate={learning_rate}. Choose a smaller one."
+                )
+            stopping.observe(seen, model)
+            report(seen)
+            if stopping.should_stop:
+                break
+    stopping.restore(model)
+    return TrainingRecord(
+        epochs=epoch,
+        best_epoch=stopping.best_epoch,
+        best_validation_loss=stopping.best_loss,
+        p_delete=smoothing.p_delete,
+        p_ablate=smoothing.p_ablate,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        max_epochs=max_epochs,
+        patience=patience,
+        seed=seed,
+        seconds=time.perf_counter() - started,
+    )
+
+
+class _SmoothedLoss:
+    """Cross entropy of the smoothed model on the nodes of one part, under one draw per epoch."""
+
+    def __init__(
+        self, model: InterceptionGNN, part: Any, smoothing: InterceptionSmoothing, stream: CoinStream, *, offset: int
+    ) -> None:
+        self.model = model
+        self.nodes = part.nodes
+        self.labels = part.data.y[part.nodes]
+        self.edge_index = part.data.edge_index
+        self.features = Features(part.data.x)
+        self.offset = offset  # training uses the even sample numbers, validation the odd ones
+        self.sampler = InterceptionSampler.of_graph(
+            smoothing, stream, part.data.edge_index, num_nodes=part.data.num_nodes
+        )
+
+    def __call__(self, epoch: int) -> Tensor:
+        draw = self.sampler.draw(torch.tensor([2 * epoch + self.offset]))
+        rows = self.features.project(self.model)
+        token_row = self.model.first_layer.project(self.model.ablation_token.unsqueeze(0)).squeeze(0)
+        kept = self.edge_index[:, draw.kept[0]]
+        scores = self.model.propagate(ablate(rows, token_row, draw.ablated[0]), kept)[self.nodes]
+        if self.model.skip:
+            scores = scores + self.model.skip_from_projection(rows[self.nodes])
+        return cross_entropy(scores, self.labels)
+
+
+def _check_arguments(
+    model: InterceptionGNN,
+    split: Any,
+    smoothing: InterceptionSmoothing,
+    learning_rate: float,
+    weight_decay: float,
+    max_epochs: int,
+    patience: int,
+    seed: int,
+) -> None:
+    if not isinstance(model, InterceptionGNN):
+        raise InvalidParameterError(
+            f"`model` must come from build_model, got {type(model).__name__}. Train other models with your own loop: "
+            "ablate with torch.where, delete edges, one draw per epoch."
+        )
+    if not all(hasattr(split, part) for part in ("train", "validation", "test")):
+        raise InvalidParameterError(
+            f"`split` must come from inductive_split or transductive_split, got {type(split).__name__}."
+        )
+    if not isinstance(smoothing, InterceptionSmoothing):
+        raise InvalidParameterError(f"`smoothing` must be an InterceptionSmoothing, got {type(smoothing).__name__}.")
+    for part in (split.train, split.validation):
+        validate_data(part.data, need_labels=True)
+    if split.train.data.x.size(1) != model.config.num_features:
+        raise InvalidParameterError(
+            f"`model` must take {split.train.data.x.size(1)} features for this graph, got a model for "
+            f"{model.config.num_features}. Build it with build_model(..., split)."
+        )
+    check_positive("learning_rate", learning_rate)
+    if weight_decay != 0:
+        check_positive("weight_decay", weight_decay, hint="0 switches it off.")
+    check_integer("max_epochs", max_epochs, at_least=1)
+    check_integer("patience", patience, at_least=1)
+    check_integer("seed", seed, at_least=0)
+
+
+@contextmanager
+def _progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[float], None]]:
+    if not shown:
+        yield lambda _loss: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("training", total=total)
+        yield lambda loss: bar.update(task, advance=1, description=f"training, validation loss {loss:.3f}")
