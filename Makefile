@@ -7,7 +7,8 @@ STAMP := $(VENV)/installed
 .PHONY: demo test test-all check docs clean
 
 demo: $(STAMP)  ## train on the embedded graph, certify its test nodes, write a report
-	@$(BIN)/graycert certify --graph wordnet_nouns --out runs/demo --overwrite
+	@$(BIN)/graycert certify --graph wordnet_nouns --model gcn --learning-rate 0.01 --max-epochs 200 \
+		--n0 200 --n1 1000 --out runs/demo --overwrite
 
 test: $(STAMP)  ## the default tests: CPU, offline
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"

@@ -53,6 +53,23 @@ class InterceptionSampler:
         return InterceptionDraw(kept=~deleted, ablated=ablated)
 
 
+def disjoint_copies(edge_index: Tensor, kept: Tensor, *, num_nodes: int) -> Tensor:
+    """Return the edges that survive in each sample, copy s of node v numbered s · num_nodes + v.
+
+    Deleted edges are removed, not weighted by zero.
+
+    Args:
+        edge_index: Edges of one graph, int64 (2, num_edges).
+        kept: bool (num_samples, num_edges).
+        num_nodes: Number of nodes of one graph.
+
+    Returns:
+        int64 (2, number of True entries of ``kept``), sample by sample.
+    """
+    copy, edge = kept.nonzero(as_tuple=True)
+    return edge_index[:, edge] + copy * num_nodes
+
+
 def ablate(x: Tensor, token: Tensor, ablated: Tensor) -> Tensor:
     """Replace the rows of ablated nodes by the token (φ2).
 

@@ -29,6 +29,7 @@ class Purpose(Enum):
     SELECTION = "selection"
     ESTIMATION = "estimation"
     TRAINING = "training"
+    VALIDATION = "validation"
     AUDIT = "audit"
 
 

@@ -15,7 +15,7 @@ from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip, starts_rowwise
 from graycert.sampling.field_graph import FieldGraph, field_graph, whole_graph
-from graycert.sampling.interception import InterceptionSampler, ablate
+from graycert.sampling.interception import InterceptionSampler, ablate, disjoint_copies
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
 
@@ -90,8 +90,7 @@ class VotingEngine:
         sampler = InterceptionSampler(self.smoothing, CoinStream(seed, purpose), self.field.edge_ids, self.field.nodes)
         draw = sampler.draw(samples)
         copies, num_nodes = samples.numel(), self.field.nodes.numel()
-        copy, edge = draw.kept.nonzero(as_tuple=True)
-        edges = self.field.edge_index[:, edge] + copy * num_nodes
+        edges = disjoint_copies(self.field.edge_index, draw.kept, num_nodes=num_nodes)
         rows = ablate(self.rows, self.token_row, draw.ablated).reshape(copies * num_nodes, -1)
         out = evaluate(self.model, rows, edges, rowwise=self.rowwise)
         scores: Tensor = out.reshape(copies, num_nodes, self.num_classes)[:, self.field.targets]

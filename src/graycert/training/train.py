@@ -10,15 +10,18 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from graycert._validation import check_integer, check_positive
-from graycert.data import validate_data
+from graycert.data import SplitPart, validate_data
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
-from graycert.sampling.interception import InterceptionSampler, ablate
+from graycert.sampling import field_graph
+from graycert.sampling.interception import InterceptionSampler, ablate, disjoint_copies
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
 from graycert.training.early_stopping import EarlyStopping
 from graycert.training.features import Features
 from graycert.training.record import TrainingRecord
+
+_VALIDATION_DRAWS = 4
 
 
 def train(
@@ -36,8 +39,9 @@ def train(
     """Train a model in place: full batch, Adam, a fresh draw from φ in every epoch.
 
     The ablation token is trained with the weights; dropout acts on the features, not on the token. After every epoch
-    the loss on the validation nodes is measured on one draw from φ; training stops ``patience`` epochs after its
-    minimum, and the weights of that epoch are put back.
+    the loss on the validation nodes is averaged over four draws from φ, the same in every epoch, so that epochs are
+    compared by their weights and not by the luck of a draw; training stops ``patience`` epochs after the minimum, and
+    the weights of that epoch are put back.
     Training-time probabilities are hyperparameters: a certificate depends on those at inference only.
 
     Args:
@@ -67,17 +71,17 @@ def train(
     epoch = 0
     with torch.random.fork_rng(devices=[]), _progress_bar(max_epochs, shown=progress) as report:
         torch.manual_seed(seed)
-        training = _SmoothedLoss(model, split.train, smoothing, CoinStream(seed, Purpose.TRAINING), offset=0)
-        validation = _SmoothedLoss(model, split.validation, smoothing, CoinStream(seed, Purpose.TRAINING), offset=1)
+        training = _SmoothedLoss(model, split.train, smoothing, CoinStream(seed, Purpose.TRAINING))
+        validation = _SmoothedLoss(model, split.validation, smoothing, CoinStream(seed, Purpose.VALIDATION))
         for epoch in range(1, max_epochs + 1):
             model.train()
             optimizer.zero_grad()
-            loss = training(epoch)
+            loss = training(range(epoch, epoch + 1))
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             model.eval()
             with torch.inference_mode():
-                seen = float(validation(epoch))
+                seen = float(validation(range(_VALIDATION_DRAWS)))
             if not seen < float("inf"):
                 raise InvalidParameterError(
                     f"`learning_rate` must keep the loss finite, got a validation loss of {seen} in epoch {epoch} "
@@ -104,30 +108,34 @@ def train(
 
 
 class _SmoothedLoss:
-    """Cross entropy of the smoothed model on the nodes of one part, under one draw per epoch."""
+    """Cross entropy of the smoothed model on the nodes of one part, averaged over draws.
+
+    Only the receptive field of the nodes is evaluated, one disjoint copy per draw.
+    """
 
     def __init__(
-        self, model: InterceptionGNN, part: Any, smoothing: InterceptionSmoothing, stream: CoinStream, *, offset: int
+        self, model: InterceptionGNN, part: SplitPart, smoothing: InterceptionSmoothing, stream: CoinStream
     ) -> None:
+        data = part.data
         self.model = model
-        self.nodes = part.nodes
-        self.labels = part.data.y[part.nodes]
-        self.edge_index = part.data.edge_index
-        self.features = Features(part.data.x)
-        self.offset = offset  # training uses the even sample numbers, validation the odd ones
-        self.sampler = InterceptionSampler.of_graph(
-            smoothing, stream, part.data.edge_index, num_nodes=part.data.num_nodes
+        self.field = field_graph(
+            data.edge_index, part.nodes, num_nodes=int(data.num_nodes), num_layers=model.num_layers
         )
+        self.features = Features(data.x[self.field.nodes])
+        self.labels = data.y[part.nodes]
+        self.sampler = InterceptionSampler(smoothing, stream, self.field.edge_ids, self.field.nodes)
 
-    def __call__(self, epoch: int) -> Tensor:
-        draw = self.sampler.draw(torch.tensor([2 * epoch + self.offset]))
+    def __call__(self, samples: range) -> Tensor:
+        draw = self.sampler.draw(torch.arange(samples.start, samples.stop))
+        num_nodes = self.field.nodes.numel()
         rows = self.features.project(self.model)
         token_row = self.model.first_layer.project(self.model.ablation_token.unsqueeze(0)).squeeze(0)
-        kept = self.edge_index[:, draw.kept[0]]
-        scores = self.model.propagate(ablate(rows, token_row, draw.ablated[0]), kept)[self.nodes]
+        edges = disjoint_copies(self.field.edge_index, draw.kept, num_nodes=num_nodes)
+        hidden = ablate(rows, token_row, draw.ablated).reshape(len(samples) * num_nodes, -1)
+        scores = self.model.propagate(hidden, edges).reshape(len(samples), num_nodes, -1)[:, self.field.targets]
         if self.model.skip:
-            scores = scores + self.model.skip_from_projection(rows[self.nodes])
-        return cross_entropy(scores, self.labels)
+            scores = scores + self.model.skip_from_projection(rows[self.field.targets])
+        return cross_entropy(scores.flatten(0, 1), self.labels.repeat(len(samples)))
 
 
 def _check_arguments(
