@@ -1,5 +1,6 @@
 """The one orchestrator: model + graph + smoothing + threat -> certificates."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -78,7 +79,8 @@ def certify(
         device: Where to run the model; default where its parameters are.
         batch_size: Draws per forward pass; default from a memory budget.
         progress: Show a progress bar on standard error if it is a terminal.
-        say: Called with plain-words remarks, e.g. when no radius can be certified whatever the votes; default none.
+        say: Called with one plain-words sentence before sampling: what can be certified at best. By default nothing is
+            said, except a warning where no radius can be certified whatever the votes.
         provenance: Plain values stored with the result, e.g. where graph and model come from.
 
     Returns:
@@ -133,6 +135,8 @@ def certify(
     )
     if say is not None:
         say(foresight.in_words)
+    elif not foresight.can_certify:
+        warnings.warn(foresight.in_words, stacklevel=2)
     with _progress_bar(num_selection + num_estimation, shown=progress) as advance:
         selection = engine.votes(seed, Purpose.SELECTION, num_samples=num_selection, progress=advance)
         estimation = engine.votes(seed, Purpose.ESTIMATION, num_samples=num_estimation, progress=advance)

@@ -265,3 +265,14 @@ def test_other_objects_are_refused():
 def test_useless_models_are_refused(make, words):
     with pytest.raises(InvalidParameterError, match=words):
         certified(foreign.Returns(make))
+
+
+def test_a_hopeless_setting_is_announced_before_sampling():
+    """Without ablation and deletion every message arrives: nothing can be certified against a neighbour."""
+    smoothing = InterceptionSmoothing(p_delete=0.0, p_ablate=0.0)
+    with pytest.warns(UserWarning, match="certif"):
+        found = certified(smoothing=smoothing, threat=NodeFeatureThreat(), targets=[0, 1])
+    assert found.radius.max() <= 0
+    said = []
+    certified(smoothing=smoothing, threat=NodeFeatureThreat(), targets=[0, 1], say=said.append)
+    assert len(said) == 1

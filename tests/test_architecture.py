@@ -1,0 +1,59 @@
+import importlib
+import subprocess
+import sys
+
+import graycert as gc
+
+CORE = ("metrics", "certificates", "deltas", "probabilities", "bounds", "graph", "smoothing", "threat")
+
+
+def test_the_mathematical_core_works_without_torch_pandas_and_files() -> None:
+    program = f"""
+import sys
+for name in ("torch", "torch_geometric", "pandas", "pyarrow"):
+    sys.modules[name] = None  # any import of it now raises ImportError
+import importlib
+for name in {CORE!r}:
+    importlib.import_module("graycert." + name)
+import numpy as np
+from graycert.certificates import certify_votes
+from graycert.deltas import delta_bounds
+from graycert.graph import star_graph
+from graycert.smoothing import InterceptionSmoothing
+from graycert.threat import NodeFeatureThreat
+delta = delta_bounds(star_graph(3), [0], smoothing=InterceptionSmoothing(p_delete=0.3, p_ablate=0.8),
+                     threat=NodeFeatureThreat(min_distance=1), num_layers=1, max_radius=2)
+found = certify_votes(np.array([[10, 0]]), np.array([[1000, 0]]), delta)
+print(found.radius.tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[2]\n"
+
+
+def test_the_package_itself_loads_no_torch() -> None:
+    program = "import sys, graycert; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
+
+
+def test_public_names_are_what_their_modules_export() -> None:
+    assert set(gc.__all__) >= {
+        "load_graph", "inductive_split", "transductive_split", "build_model", "train", "audit_model", "certify",
+        "certify_votes", "delta_bounds", "InterceptionSmoothing", "NodeFeatureThreat", "NodeCertificates",
+    }  # fmt: skip
+    for name in gc.__all__:
+        assert getattr(gc, name) is not None
+    # importing a submodule must not replace a public function of the package
+    importlib.import_module("graycert.certification")
+    importlib.import_module("graycert.verification")
+    assert callable(gc.certify)
+    assert callable(gc.verify)
+    assert callable(gc.train)
+
+
+def test_packages_export_existing_names() -> None:
+    for name in (*CORE, "data", "models", "training", "sampling", "audit", "results", "report"):
+        module = importlib.import_module(f"graycert.{name}")
+        for exported in getattr(module, "__all__", ()):
+            assert hasattr(module, exported), (name, exported)
