@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test test-all check docs clean
+.PHONY: demo test test-all check docs bench clean
 
 demo: $(STAMP)  ## train on the embedded graph, certify its test nodes, write a report
 	@$(BIN)/graycert certify --graph wordnet_nouns --model gcn --learning-rate 0.01 --max-epochs 200 \
@@ -32,6 +32,10 @@ $(STAMP): pyproject.toml constraints.txt
 $(VENV)/installed-docs: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"
 	@touch $@
+
+bench: $(STAMP)  ## speed against the plain versions, as ratios; reads Cora-ML from GRAYCERT_DATA
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sampling.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bounds.py
 
 clean:
 	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache
