@@ -48,9 +48,8 @@ def main() -> None:
         slow = (time.perf_counter() - started) * data.num_nodes / len(sample)
         counted = count_simple_paths(adjacency, sample, num_layers=num_layers)
         assert counted.counts.sum() == sum(enumerated)
-        print(
-            f"{num_layers} layers: counts + Theorem 3 {best:.2f} s; enumeration (extrapolated) {slow:.0f} s: {slow / best:.0f}x"
-        )
+        ratio = slow / best
+        print(f"{num_layers} layers: {best:.2f} s; enumeration (extrapolated) {slow:.0f} s: {ratio:.0f}x")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,14 @@ def check_integer(name: str, value: object, *, at_least: int, at_most: int | Non
     return number
 
 
+def check_seed(value: object) -> int:
+    """Return ``value`` as a seed that PyTorch's generators take, too: an int in [0, 2^64)."""
+    number = check_integer("seed", value, at_least=0)
+    if number >= 2**64:
+        raise InvalidParameterError(f"`seed` must be < 2**64, got {number}.")
+    return number
+
+
 def check_choice(name: str, value: object, choices: Sequence[str], *, hint: str = "") -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:

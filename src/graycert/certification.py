@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from graycert._validation import check_choice, check_integer, check_open_unit, check_targets
+from graycert._validation import check_choice, check_integer, check_open_unit, check_seed, check_targets
 from graycert.audit import audit_model
 from graycert.certificates import RULES, certify_votes, check_can_certify
 from graycert.data import validate_data
@@ -191,7 +191,7 @@ def _check_numbers(
     check_choice("rule", rule, RULES)
     check_choice("method", method, METHODS)
     check_integer("max_radius", max_radius, at_least=1)
-    check_integer("seed", seed, at_least=0)
+    check_seed(seed)
     if batch_size is not None:
         check_integer("batch_size", batch_size, at_least=1, hint="It is the number of draws per forward pass.")
 

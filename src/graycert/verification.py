@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from graycert.certificates import certify_votes
 from graycert.certification import certify
@@ -90,6 +90,7 @@ def verify(
     data: Any = None,
     data_root: str | Path | None = None,
     model: nn.Module | None = None,
+    ablation_token: Tensor | None = None,
 ) -> Verification:
     """Recompute every certificate of a run from its votes and its graph, and compare all that is stored.
 
@@ -103,6 +104,7 @@ def verify(
         data_root: Folder with graph files, see `load_graph`.
         model: The model, if the votes are to be drawn again too. That audits the model and takes as long as
             certifying; on another machine rounding may turn a vote whose two best classes nearly tie.
+        ablation_token: What was passed to `certify`, for drawing the votes again; a run does not store it.
 
     Returns:
         All comparisons; ``.passed`` says whether all agree.
@@ -127,9 +129,9 @@ def verify(
     checks.append(_summary(folder, recomputed))
     not_redone = [] if same_graph else ["Δ̄ and receptive fields, because the graph is another one"]
     checks += _report(folder, stored, recomputed, not_redone)
-    checks += _weights(folder, stored)
+    checks += _weights(folder, stored, not_redone)
     if model is not None and same_graph:
-        checks += _redraw(stored, graph, model)
+        checks += _redraw(stored, graph, model, ablation_token)
     elif model is None:
         not_redone.append(
             "drawing the votes: that they are those of the model, smoothing and seed named in config.toml, and that "
@@ -311,7 +313,9 @@ def _report(
         not_redone.append(f"report.html, which graycert {made_by} wrote (this is {__version__}): trust the other files")
         return
     page = (folder / "report.html").read_text(encoding="utf-8")
-    same = _FIGURE.sub("", page) == _FIGURE.sub("", render_report(report_view(recomputed)))
+    expected = render_report(report_view(recomputed))
+    blank = "<figure></figure>"  # stays, so that a figure elsewhere, which could say anything, is a difference
+    same = _FIGURE.sub(blank, page) == _FIGURE.sub(blank, expected)
     detail = (
         "shows the recomputed certificates (its figure is not compared)"
         if same
@@ -320,11 +324,14 @@ def _report(
     yield VerificationCheck(name="report.html", passed=same, detail=detail)
 
 
-def _weights(folder: Path, stored: NodeCertificates) -> Iterator[VerificationCheck]:
+def _weights(folder: Path, stored: NodeCertificates, not_redone: list[str]) -> Iterator[VerificationCheck]:
     model = stored.provenance.get("model")
     expected = model.get("weights_sha256") if isinstance(model, dict) else None
     path = folder / _WEIGHTS
-    if expected is None or not path.is_file():
+    if expected is None:
+        return
+    if not path.is_file():
+        not_redone.append(f"the model: {_WEIGHTS} is not in the folder, only its hash {expected} in config.toml")
         return
     try:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -335,7 +342,9 @@ def _weights(folder: Path, stored: NodeCertificates) -> Iterator[VerificationChe
     yield VerificationCheck(name=_WEIGHTS, passed=same, detail=detail)
 
 
-def _redraw(stored: NodeCertificates, graph: Any, model: nn.Module) -> Iterator[VerificationCheck]:
+def _redraw(
+    stored: NodeCertificates, graph: Any, model: nn.Module, ablation_token: Tensor | None
+) -> Iterator[VerificationCheck]:
     again = certify(
         model,
         graph,
@@ -350,6 +359,7 @@ def _redraw(stored: NodeCertificates, graph: Any, model: nn.Module) -> Iterator[
         method=stored.method,
         max_radius=stored.max_radius,
         seed=stored.seed,
+        ablation_token=ablation_token,
     )
     detail = f"the model passes the audit with {again.num_layers} propagation steps"
     yield VerificationCheck(name="model audit", passed=True, detail=detail)

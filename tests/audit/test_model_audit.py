@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 import torch_geometric.nn as pyg
@@ -330,6 +331,8 @@ def test_useless_outputs_are_refused(make, words, data):
         ({"num_layers": 0}, "num_layers"),
         ({"num_layers": 1.5}, "num_layers"),
         ({"num_draws": 0}, "num_draws"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**64}, "seed"),
         ({"ablation_token": torch.zeros(3)}, "ablation_token"),
     ],
 )
@@ -357,6 +360,30 @@ def test_weights_stored_per_edge_are_refused_in_words(data):
 
     with pytest.raises(InvalidParameterError, match="cannot follow deleted edges"):
         audit_model(Stored(), data, num_layers=1)
+
+
+@pytest.mark.parametrize("kind", [foreign.IndexesByFeature, foreign.AssertsFinite, foreign.NeedsEdges])
+def test_models_that_fail_on_hostile_features_or_few_edges_are_refused_in_words(kind, data):
+    sparse = random_graph(num_nodes=25, num_pairs=1)
+    with pytest.raises(InvalidParameterError, match="any features and any edges"):
+        audit_model(kind(), sparse if kind is foreign.NeedsEdges else data, num_layers=1)
+
+
+def test_a_scale_that_only_huge_finite_features_shift_is_found():
+    report = audit_model(foreign.ScaledAboveAMillion(), random_graph(num_nodes=25, num_pairs=40))
+    assert slugs(report) == {"message-leak"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_other_float_types_can_be_audited(dtype):
+    graph = random_graph(num_nodes=25, num_pairs=40)
+    graph.x = graph.x.to(dtype)
+    report = audit_model(foreign.TwoLiner().to(dtype), graph)
+    assert report.passed, str(report)
+
+
+def test_a_seed_may_come_from_numpy(data):
+    assert audit_model(foreign.TwoLiner(), data, seed=np.int64(3)).passed
 
 
 def test_graphs_without_edges(data):

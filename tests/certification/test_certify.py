@@ -229,6 +229,7 @@ def test_bad_graphs_are_refused(changes, words):
         ({"method": "exactly"}, "`method`"),
         ({"max_radius": 0}, "`max_radius`"),
         ({"seed": -1}, "`seed`"),
+        ({"seed": 2**64}, "`seed`"),
         ({"seed": None}, "`seed`"),
         ({"batch_size": 0}, "`batch_size`"),
         ({"num_layers": 0}, "`num_layers`"),

@@ -225,6 +225,26 @@ def test_a_class_of_the_user_is_certified_with_its_weights(graph, tmp_path, caps
     assert left_behind(tmp_path / "r") == sorted(FILES)  # the class is not graycert's to save
 
 
+@pytest.mark.parametrize("skip", ["nn.Linear(in_channels, out_channels)", "nn.Parameter(torch.zeros(out_channels))"])
+def test_an_attribute_called_skip_that_is_no_flag_changes_nothing(skip, graph, tmp_path, capsys, monkeypatch):
+    name = "linear" if "Linear" in skip else "parameter"
+    (tmp_path / f"my_{name}.py").write_text(
+        "import torch\nfrom torch import nn\nfrom torch_geometric.nn import GCNConv\n"
+        "class Model(nn.Module):\n"
+        "    def __init__(self, in_channels, out_channels):\n"
+        "        super().__init__()\n"
+        f"        self.skip = {skip}\n"
+        "        self.conv = GCNConv(in_channels, out_channels)\n"
+        "    def forward(self, x, edge_index):\n"
+        "        return self.conv(x, edge_index)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = run_command(capsys, "certify", "--graph", graph, *FAST, "--model", f"my_{name}:Model", "--out", "r")
+    assert found.status == 0, found.err
+    assert NodeCertificates.load(tmp_path / "r").threat.min_distance == 0
+
+
 def test_an_earlier_run_is_replaced_only_when_asked_to(trained, graph, tmp_path, capsys):
     copy = tmp_path / "run"
     shutil.copytree(trained, copy)

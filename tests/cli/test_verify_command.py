@@ -55,6 +55,13 @@ def test_other_weights_do_not_pass_for_the_model_that_voted(run, capsys, made):
     assert "model.safetensors" in found.err
 
 
+def test_a_missing_model_is_said_to_be_unchecked(run, capsys):
+    (run / "model.safetensors").unlink()
+    found = run_command(capsys, "verify", run, "--json")
+    assert found.status == 0
+    assert any("model.safetensors is not in the folder" in text for text in found.record["not_redone"])
+
+
 def test_the_graph_may_have_moved(run, made, tmp_path, capsys):
     shutil.copy(made / "ring.npz", tmp_path / "moved.npz")
     assert run_command(capsys, "verify", run, "--graph", tmp_path / "moved.npz").status == 0

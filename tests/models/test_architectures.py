@@ -160,6 +160,7 @@ def test_number_of_classes_comes_from_names_or_labels():
         ({"temperature": float("inf")}, "temperature"),
         ({"skip": 1}, "skip"),
         ({"seed": -1}, "seed"),
+        ({"seed": 2**64}, "seed"),
     ],
 )
 def test_refuses(changes, name):

@@ -165,6 +165,9 @@ def test_own_token_given_token_and_zeros():
     for wrong in (torch.zeros(4), torch.zeros(1, 5), torch.full((5,), float("nan")), [0.0] * 5):
         with pytest.raises(InvalidParameterError, match="ablation_token"):
             engine_of(model, data, [1, 6], ablation_token=wrong)
+    model.ablation_token = [3.0, 0.0, -3.0, -6.0, -9.0]  # never replaced by zeros in silence
+    with pytest.raises(InvalidParameterError, match="`ablation_token` must be a tensor of 5 finite numbers"):
+        engine_of(model, data, [1, 6])
 
 
 @pytest.mark.parametrize(("scores", "winner"), [([0.0, 0.0, 0.0], 0), ([0.0, 1.0, 1.0], 1), ([2.0, 1.0, 2.0], 0)])

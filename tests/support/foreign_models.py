@@ -219,6 +219,38 @@ class SkipWithoutLogits(Sandwich):
     skip = True
 
 
+class IndexesByFeature(nn.Module):
+    """Looks a row up by a feature, which may be any number."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Embedding(100, WIDTH)
+        self.conv = pyg.GCNConv(WIDTH, CLASSES)
+
+    def forward(self, x, edge_index):
+        return self.conv(self.rows(x[:, 0].abs().long()), edge_index)
+
+
+class AssertsFinite(TwoLiner):
+    def forward(self, x, edge_index):
+        assert torch.isfinite(x).all()
+        return super().forward(x, edge_index)
+
+
+class NeedsEdges(TwoLiner):
+    def forward(self, x, edge_index):
+        assert edge_index.size(1) > 0
+        return super().forward(x, edge_index)
+
+
+class ScaledAboveAMillion(TwoLiner):
+    """Divides by a maximum over all nodes, but only where it is finite and large."""
+
+    def forward(self, x, edge_index):
+        finite = torch.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)
+        return super().forward(finite * (1e6 / finite.max().clamp(min=1e6)), edge_index)
+
+
 class Returns(nn.Module):
     """Returns what it is told to."""
 

@@ -35,6 +35,34 @@ def test_a_run_of_the_library_verifies_against_its_graph_and_model(certified, tm
     assert str(found).endswith("All of them agree.")
 
 
+def test_a_second_figure_in_the_report_is_a_difference(certified, tmp_path):
+    made, data, _ = certified
+    folder = made.save(tmp_path / "run")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert verify(folder, data=data).passed
+    forged = page.replace("</h1>", "</h1><figure>Everything is certified.</figure>", 1)
+    assert forged != page
+    (folder / "report.html").write_text(forged, encoding="utf-8")
+    failed = [check.name for check in verify(folder, data=data).checks if not check.passed]
+    assert failed == ["report.html"]
+
+
+def test_votes_with_a_token_of_the_user_are_drawn_again_with_it(certified, tmp_path):
+    _, data, model = certified
+    token = torch.full((6,), 3.0)
+    made = gc.certify(
+        model,
+        data,
+        smoothing=gc.InterceptionSmoothing(p_delete=0.5, p_ablate=0.6),
+        num_selection=30,
+        num_estimation=60,
+        ablation_token=token,
+    )
+    folder = made.save(tmp_path / "run")
+    assert verify(folder, data=data, model=model, ablation_token=token).passed
+    assert not verify(folder, data=data, model=model).passed
+
+
 def test_a_run_that_names_no_graph_needs_one(certified, tmp_path):
     with pytest.raises(InvalidParameterError, match="`data` must be given"):
         verify(certified[0].save(tmp_path / "run"))

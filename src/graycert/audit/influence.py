@@ -59,7 +59,8 @@ def measure_influence(model: nn.Module, *, num_features: int, dtype: torch.dtype
 
     The path is longer than ``at_least`` hops, and grows until its far end has no influence (or 64 hops). Two nodes
     beside it have no path to it, and on the directed path nothing flows backwards. Hostile values are huge, infinite
-    and NaN: NaN survives nearly every operation.
+    and NaN: NaN survives nearly every operation. The largest finite values and 0 pass a model that clears values that
+    are not finite.
     """
     length = at_least + 3
     while True:
@@ -90,7 +91,7 @@ def _influence_on_path(
     hops = _hops(edges, num_nodes)
     distance, leaks = 0, False
     for node in range(num_nodes):
-        for value in HOSTILE_VALUES:
+        for value in (*HOSTILE_VALUES, torch.finfo(dtype).max, torch.finfo(dtype).min, 0.0):
             hostile = clean.clone()
             hostile[node] = value
             noticed = hops[node][~rows_with_same_bits(model(hostile, edges), expected)]

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from graycert.audit.influence import HOSTILE_VALUES, rows_with_same_bits
 from graycert.audit.report import AuditCheck
+from graycert.errors import GraycertError, InvalidParameterError
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip, starts_rowwise
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate
 from graycert.smoothing import InterceptionSmoothing
@@ -39,6 +40,9 @@ def leak_test(
         num_layers: Hops k within which messages count.
         num_draws: Number of draws.
         seed: Seeds draws and hostile sets.
+
+    Raises:
+        InvalidParameterError: If the model cannot be evaluated on hostile features or on the edges of a draw.
     """
     checked = intercepted = 0
     for trial in _trials(model, x, edge_index, token, num_layers, num_draws, seed):
@@ -89,8 +93,17 @@ def _trials(
         unreached = ~_reached(hostile & ~ablated, kept, num_layers)
         if skip:
             unreached &= ~hostile
-        before = _outputs(model, x, kept, token, ablated, rowwise=rowwise)
-        after = _outputs(model, attacked, kept, token, ablated, rowwise=rowwise)
+        try:
+            before = _outputs(model, x, kept, token, ablated, rowwise=rowwise)
+            after = _outputs(model, attacked, kept, token, ablated, rowwise=rowwise)
+        except GraycertError:
+            raise
+        except Exception as error:
+            raise InvalidParameterError(
+                f"`model` must accept any features and any edges, because hostile nodes may have features such as "
+                f"{value:g} and any edge may be deleted, got {type(error).__name__}: {error} with {kept.size(1)} "
+                "edges. Remove the check, or clamp the features before they are used as an index."
+            ) from error
         within_reach = _reached(hostile, edge_index, num_layers)
         yield _Trial(unreached, ~rows_with_same_bits(before, after), within_reach)
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graycert._validation import check_integer
+from graycert._validation import check_integer, check_seed
 from graycert.audit.influence import Influence, count_propagation_steps, probe_model, same_bits
 from graycert.audit.leak_test import leak_test
 from graycert.audit.report import AuditCheck, AuditReport
@@ -55,8 +55,8 @@ def audit_model(
         The report; ``report.passed`` says whether a certificate can be issued, ``report.require()`` raises if not.
 
     Raises:
-        InvalidParameterError: If the model does not return finite scores (num_nodes, num_classes), or an argument is
-            out of range.
+        InvalidParameterError: If the model does not return finite scores (num_nodes, num_classes), cannot be evaluated
+            on hostile features or fewer edges, or an argument is out of range.
 
     References:
         Scholten et al. (2022), Lemma 1 and Proposition 1.
@@ -67,6 +67,7 @@ def audit_model(
         )
     validate_data(data)
     check_integer("num_draws", num_draws, at_least=1)
+    seed = check_seed(seed)
     if num_layers is not None:
         check_integer("num_layers", num_layers, at_least=1)
     x, edge_index = data.x.detach().cpu(), data.edge_index.cpu()

@@ -36,7 +36,9 @@ class ChosenModel:
     @property
     def skip(self) -> bool:
         """Whether the target's own features reach its output in every draw."""
-        return bool(getattr(self.module, "skip", False))
+        from graycert.models.protocol import has_skip
+
+        return has_skip(self.module)
 
     @property
     def is_builtin(self) -> bool:

@@ -12,11 +12,11 @@ def check_training(config: TrainingConfig) -> None:
     Raises:
         InvalidParameterError: If one is out of range.
     """
-    from graycert._validation import check_choice, check_integer, check_positive, check_probability
+    from graycert._validation import check_choice, check_integer, check_positive, check_probability, check_seed
 
     check_choice("split", config.split, ("inductive", "transductive"))
     check_integer("per_class", config.per_class, at_least=1)
-    check_integer("seed", config.seed, at_least=0)
+    check_seed(config.seed)
     check_probability("train_p_delete", config.train_p_delete, hint="It is the chance of deleting an edge.")
     check_probability("train_p_ablate", config.train_p_ablate, hint="It is the chance of ablating a node.")
     check_integer("max_epochs", config.max_epochs, at_least=1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from graycert._validation import check_choice, check_integer
+from graycert._validation import check_choice, check_seed
 from graycert.errors import InvalidParameterError
 from graycert.models.gat import build_gat
 from graycert.models.gatv2 import build_gatv2
@@ -59,7 +59,7 @@ def build_model(
         Scholten et al. (2022), Appendix "Hyperparameters".
     """
     check_choice("architecture", architecture, list(ARCHITECTURES))
-    check_integer("seed", seed, at_least=0)
+    seed = check_seed(seed)
     num_features, num_classes = _dimensions(data)
     if hidden_channels is None:
         hidden_channels = 8 if architecture in ("gat", "gatv2") else 64

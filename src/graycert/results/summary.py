@@ -48,7 +48,9 @@ def statement(certificates: "NodeCertificates") -> tuple[str, ...]:
         f"samples {verb} its lead.",
         f"{direction} Radii above {c.max_radius} were not examined.",
         f"For {abstained:,} of {len(c):,} targets the votes do not single out a class. They have no "
-        "prediction (radius -1) and count as wrong and as not certified.",
+        "prediction (radius -1) and count as wrong and as not certified."
+        if abstained
+        else f"For each of the {len(c):,} targets the votes single out a class.",
     )
 
 

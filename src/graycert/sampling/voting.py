@@ -232,7 +232,7 @@ def ablation_row(model: nn.Module, token: Tensor | None, *, num_features: int) -
         InvalidParameterError: If it does not have one finite number per feature.
     """
     row: Any = token if token is not None else getattr(model, "ablation_token", None)
-    if row is None or (token is None and not isinstance(row, Tensor)):
+    if row is None:
         row = torch.zeros(num_features)
     if not isinstance(row, Tensor) or row.shape != (num_features,) or not bool(torch.isfinite(row).all()):
         what = f"values of shape {tuple(row.shape)}" if isinstance(row, Tensor) else type(row).__name__

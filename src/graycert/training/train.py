@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from graycert._validation import check_integer, check_positive
+from graycert._validation import check_integer, check_positive, check_seed
 from graycert.data import SplitPart, validate_data
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
@@ -171,7 +171,7 @@ def _check_arguments(
         check_positive("weight_decay", weight_decay, hint="0 switches it off.")
     check_integer("max_epochs", max_epochs, at_least=1)
     check_integer("patience", patience, at_least=1)
-    check_integer("seed", seed, at_least=0)
+    check_seed(seed)
 
 
 @contextmanager
