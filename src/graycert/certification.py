@@ -1,8 +1,7 @@
 """The one orchestrator: model + graph + smoothing + threat -> certificates."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from graycert._progress import progress_bar
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed, check_targets
 from graycert.audit import audit_model
 from graycert.certificates import RULES, certify_votes, check_can_certify
@@ -137,7 +137,7 @@ def certify(
         say(foresight.in_words)
     elif not foresight.can_certify:
         warnings.warn(foresight.in_words, stacklevel=2)
-    with _progress_bar(num_selection + num_estimation, shown=progress) as advance:
+    with progress_bar("drawing", total=num_selection + num_estimation, unit="draws", shown=progress) as advance:
         selection = engine.votes(seed, Purpose.SELECTION, num_samples=num_selection, progress=advance)
         estimation = engine.votes(seed, Purpose.ESTIMATION, num_samples=num_estimation, progress=advance)
     found = certify_votes(selection, estimation, deltas.delta_upper, alpha=alpha, rule=rule)
@@ -238,23 +238,3 @@ def _device(device: str | torch.device | None) -> torch.device | None:
             "Leave it out to use the CPU."
         ) from error
     return where
-
-
-@contextmanager
-def _progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
-    if not shown:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        def render(self, task: Any) -> Text:
-            return Text(f"{task.speed:,.0f} draws/s" if task.speed else "")
-
-    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("drawing", total=total)
-        yield lambda amount: bar.advance(task, amount)

@@ -1,14 +1,13 @@
 """Training under smoothing, as in the paper's Appendix "Hyperparameters"."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from graycert._progress import progress_bar
 from graycert._validation import check_integer, check_positive, check_seed
 from graycert.data import SplitPart, validate_data
 from graycert.errors import InvalidParameterError
@@ -69,7 +68,10 @@ def train(
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay)
     stopping = EarlyStopping(patience)
     epoch = 0
-    with torch.random.fork_rng(devices=[]), _progress_bar(max_epochs, shown=progress) as report:
+    with (
+        torch.random.fork_rng(devices=[]),
+        progress_bar("training", total=max_epochs, unit="epochs", shown=progress) as advance,
+    ):
         torch.manual_seed(seed)
         training = _SmoothedLoss(model, split.train, smoothing, CoinStream(seed, Purpose.TRAINING))
         validation = _SmoothedLoss(model, split.validation, smoothing, CoinStream(seed, Purpose.VALIDATION))
@@ -88,7 +90,7 @@ def train(
                     f"with learning_rate={learning_rate}. Choose a smaller one."
                 )
             stopping.observe(seen, model)
-            report(seen)
+            advance(1, f"validation loss {seen:.3f}")
             if stopping.should_stop:
                 break
     stopping.restore(model)
@@ -172,18 +174,3 @@ def _check_arguments(
     check_integer("max_epochs", max_epochs, at_least=1)
     check_integer("patience", patience, at_least=1)
     check_seed(seed)
-
-
-@contextmanager
-def _progress_bar(total: int, *, shown: bool) -> Iterator[Callable[[float], None]]:
-    if not shown:
-        yield lambda _loss: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("training", total=total)
-        yield lambda loss: bar.update(task, advance=1, description=f"training, validation loss {loss:.3f}")

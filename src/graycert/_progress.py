@@ -1,0 +1,52 @@
+"""One progress bar for all long work: on standard error, only on a terminal, with rate and time left."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+
+class Advance(Protocol):
+    """Reports finished work to a progress bar."""
+
+    def __call__(self, amount: int, note: str = "") -> None:
+        """Add ``amount`` finished units; ``note`` replaces the text after the name of the work."""
+        ...
+
+
+@contextmanager
+def progress_bar(work: str, *, total: int, unit: str, shown: bool) -> Iterator[Advance]:
+    """Show a bar while the block runs.
+
+    Args:
+        work: What is being done, e.g. "drawing".
+        total: Number of units.
+        unit: Plural name of a unit, e.g. "draws".
+        shown: Whether a bar is wanted; without a terminal there is none anyhow.
+    """
+    if not shown:
+        yield _silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Units per second."""
+
+        def render(self, task: Any) -> Text:
+            return Text(f"{task.speed:,.0f} {unit}/s" if task.speed else "")
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(work, total=total)
+
+        def advance(amount: int, note: str = "") -> None:
+            bar.update(task, advance=amount, description=f"{work}, {note}" if note else work)
+
+        yield advance
+
+
+def _silent(amount: int, note: str = "") -> None:
+    """Do nothing with a report."""
+    del amount, note
