@@ -65,7 +65,7 @@ def certify(
         data: Graph (`torch_geometric.data.Data`) with ``x`` and ``edge_index``; ``y``, ``node_ids`` and
             ``class_names`` are carried into the result.
         smoothing: p_d and p_a at inference.
-        targets: Distinct node indices, shape (num_targets,); default all nodes.
+        targets: Distinct node indices, shape (num_targets,), or a boolean mask, shape (num_nodes,); default all nodes.
         threat: Which nodes may be hostile; default all, the target included.
         num_layers: Number k of propagation steps; default counted by the audit.
         num_selection: Draws n0 that pick the class, >= 1.
@@ -124,6 +124,12 @@ def certify(
         device=where,
         batch_size=batch_size,
     )
+    labels = None if getattr(data, "y", None) is None else data.y.cpu().numpy().astype(np.int64)[nodes]
+    if labels is not None and labels.max() >= engine.num_classes:
+        raise InvalidParameterError(
+            f"`data.y` must be < {engine.num_classes}, the number of classes of the model, got label {labels.max()}. "
+            "Number the classes from 0, in the order of the model's outputs."
+        )
     class_names = getattr(data, "class_names", None)
     if class_names is not None and len(class_names) != engine.num_classes:
         raise InvalidParameterError(
@@ -141,7 +147,6 @@ def certify(
         selection = engine.votes(seed, Purpose.SELECTION, num_samples=num_selection, progress=advance)
         estimation = engine.votes(seed, Purpose.ESTIMATION, num_samples=num_estimation, progress=advance)
     found = certify_votes(selection, estimation, deltas.delta_upper, alpha=alpha, rule=rule)
-    labels = None if getattr(data, "y", None) is None else data.y.cpu().numpy().astype(np.int64)[nodes]
     node_ids = getattr(data, "node_ids", None)
     return NodeCertificates(
         targets=nodes,
@@ -209,7 +214,10 @@ def _target_nodes(targets: ArrayLike | Tensor | None, *, num_nodes: int) -> NDAr
         return np.arange(num_nodes, dtype=np.int64)
     if isinstance(targets, Tensor):
         targets = targets.cpu().numpy()
-    return check_targets(targets, num_nodes=num_nodes)
+    nodes = np.asarray(targets)
+    if nodes.dtype == np.bool_ and nodes.shape == (num_nodes,):  # a mask, as PyTorch Geometric's data.test_mask
+        nodes = np.flatnonzero(nodes)
+    return check_targets(nodes, num_nodes=num_nodes)
 
 
 def refuse_exposed_target(model: nn.Module, threat: NodeFeatureThreat, nodes: NDArray[np.int64]) -> None:

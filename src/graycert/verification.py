@@ -176,7 +176,13 @@ def rebuild_graph(
     known = {"undirected", "drop_self_loops", "coalesce", "largest_component", "binarize"}
     if not isinstance(options, Mapping) or not set(options) <= known:
         raise InvalidFileError(f"config.toml: [provenance.graph.options] must have keys of {sorted(known)}.")
-    return load_graph(source, nodes=nodes, data_root=data_root, **options)
+    try:
+        return load_graph(source, nodes=nodes, data_root=data_root, **options)
+    except (InvalidFileError, InvalidParameterError) as error:
+        raise type(error)(
+            f"{error} The run's config.toml names the graph {named.get('source')!r} and the node table "
+            f"{named.get('nodes')!r}; if they have moved, pass `--graph`, and `--nodes` if there was a node table."
+        ) from error
 
 
 def _fingerprint(stored: NodeCertificates, graph: Any) -> VerificationCheck:

@@ -217,7 +217,7 @@ def test_bad_graphs_are_refused(changes, words):
         ({"targets": [-1]}, "got -1"),
         ({"targets": [0.5]}, "integers"),
         ({"targets": [[1]]}, "axes"),
-        ({"targets": np.ones(14, dtype=bool)}, "integers"),
+        ({"targets": np.ones(13, dtype=bool)}, "integers"),
         ({"alpha": 0}, "`alpha`"),
         ({"alpha": 1.0}, "`alpha`"),
         ({"alpha": float("nan")}, "`alpha`"),
@@ -277,3 +277,17 @@ def test_a_hopeless_setting_is_announced_before_sampling():
     said = []
     certified(smoothing=smoothing, threat=NodeFeatureThreat(), targets=[0, 1], say=said.append)
     assert len(said) == 1
+
+
+def test_labels_that_the_model_does_not_know_are_refused():
+    data = random_graph()
+    model = build_model("gcn", data)
+    data.y = data.y + 1
+    with pytest.raises(InvalidParameterError, match=r"`data.y` must be < .* Number the classes from 0"):
+        certified(model, data, targets=[int(data.y.argmax())])
+
+
+def test_a_mask_names_targets():
+    mask = torch.zeros(random_graph().num_nodes, dtype=torch.bool)
+    mask[[2, 5]] = True
+    assert certified(targets=mask).targets.tolist() == [2, 5]

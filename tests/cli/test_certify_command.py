@@ -264,3 +264,19 @@ def test_the_default_run_directory_is_named_after_graph_and_time(graph, tmp_path
     (made,) = (tmp_path / "runs").iterdir()
     assert found.record["out"] == str(made)
     assert made.name.startswith("certify-ring-")
+
+
+def test_an_unwritable_place_is_refused_before_training(capsys):
+    """/proc takes no folders, not even from root, although it looks writable to root."""
+    found = run_command(capsys, "certify", "--max-epochs", "1", "--out", "/proc/graycert-run")
+    assert found.status == 2
+    assert "must be writable" in found.err
+    assert "training" not in found.err
+
+
+def test_an_edge_table_alone_asks_for_its_node_table(tmp_path, capsys):
+    (tmp_path / "edges.csv").write_text("source,target\na,b\nb,c\n")
+    found = run_command(capsys, "certify", "--graph", tmp_path / "edges.csv", "--out", tmp_path / "run")
+    assert found.status == 2
+    assert "`--nodes`" in found.err
+    assert not (tmp_path / "run").exists()

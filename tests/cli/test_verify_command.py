@@ -172,3 +172,14 @@ def _change(path: Path, column: str) -> None:
     arrays = [pa.array(frame[name], type=table.schema.field(name).type) for name in table.column_names]
     changed = pa.table(arrays, schema=table.schema)
     pq.write_table(changed, path, compression="zstd", write_page_checksum=True)
+
+
+def test_a_graph_that_is_gone_is_asked_for(run, made, tmp_path, capsys):
+    hidden = tmp_path / "ring.npz"
+    shutil.move(made / "ring.npz", hidden)
+    try:
+        found = run_command(capsys, "verify", run)
+    finally:
+        shutil.move(hidden, made / "ring.npz")
+    assert found.status == 2
+    assert "if they have moved, pass `--graph`" in found.err

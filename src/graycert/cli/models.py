@@ -75,6 +75,12 @@ def new_model(config: TrainingConfig, data: Any) -> Any:
     """Return an untrained model of a named architecture, with a skip connection unless told otherwise."""
     from graycert.models import build_model
 
+    graph = data.train.data if hasattr(data, "train") else data
+    if graph.get("x") is None:
+        raise InvalidParameterError(
+            f"`--graph` must have features to train on, got {config.graph!r} without. "
+            "Give an edge table its node table with `--nodes`."
+        )
     return build_model(
         config.model, data, num_layers=config.num_layers or 2, skip=config.skip is not False, seed=config.seed
     )
@@ -146,7 +152,11 @@ def _check_fit(path: str, made: Any, data: Any) -> None:
 def _foreign(config: CertifyConfig, data: Any, console: Console) -> ChosenModel:
     if config.skip:
         raise InvalidParameterError("`--skip` must be left out for a class of your own: it is built as it is.")
-    module = _instance(config.model, data)
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed % 2**63)  # the class may draw its initial weights
+        module = _instance(config.model, data)
     if config.weights is not None:
         return _with_weights(module, config.model, config.weights)
     console.warn(f"no --weights: {config.model} is certified with the weights that it comes with.")
@@ -177,6 +187,8 @@ def _instance(name: str, data: Any) -> Any:
         return made
     try:
         module = made(**_arguments(made, data))
+    except InvalidParameterError:
+        raise
     except Exception as error:
         raise InvalidParameterError(
             f"`--model`: {name} cannot be called ({type(error).__name__}: {error}). It gets "
@@ -190,7 +202,7 @@ def _instance(name: str, data: Any) -> Any:
 def _arguments(made: Any, data: Any) -> dict[str, int]:
     """Return the sizes that a class asks for, by the names that PyTorch Geometric and graycert use."""
     labels, names = data.get("y"), data.get("class_names")
-    num_classes = len(names) if names is not None else 2 if labels is None else int(labels.max()) + 1
+    num_classes = len(names) if names is not None else 0 if labels is None else int(labels.max()) + 1
     sizes = {
         "num_features": data.num_features,
         "in_channels": data.num_features,
@@ -198,6 +210,11 @@ def _arguments(made: Any, data: Any) -> dict[str, int]:
         "out_channels": num_classes,
     }
     wanted = inspect.signature(made).parameters
+    if num_classes < 1 and ("num_classes" in wanted or "out_channels" in wanted):
+        raise InvalidParameterError(
+            "`--model` asks for the number of classes, but the graph has no labels that tell it. Name a function that "
+            "needs no arguments, or only the number of features, and knows the number of classes itself."
+        )
     return {name: size for name, size in sizes.items() if name in wanted}
 
 

@@ -63,8 +63,11 @@ def _finder(data: Any) -> Any:
             return found[0]
         if found:
             raise InvalidFileError(f"{where}: {len(found)} nodes have the id {name!r}, so it names none of them.")
-        close = difflib.get_close_matches(name, positions, n=1)
-        hint = f"Did you mean {close[0]!r}?" if close else f"The ids of this graph look like {next(iter(positions))!r}."
+        # among numbers nothing looks alike for a reason: an index was meant, or another graph
+        close = [] if name.isdecimal() else difflib.get_close_matches(name, positions, n=1)
+        hint = f"This graph is addressed by ids such as {next(iter(positions))!r}."
+        if close:
+            hint = f"Did you mean {close[0]!r}?"
         raise InvalidFileError(f"{where}: the graph has no node {name!r}. {hint}")
 
     return by_id

@@ -35,8 +35,10 @@ def check_file(path: str | Path, *, overwrite: bool, suffixes: tuple[str, ...]) 
         raise InvalidFileError(
             f"`--out` must be a new file, got {file}, which exists. Choose another, or pass --overwrite."
         )
+    from graycert.results.store import can_write
+
     existing = next(folder for folder in file.parents if folder.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+    if not can_write(existing):
         raise InvalidFileError(f"`--out` must be writable, got {file}, but {existing} is no folder to write to.")
     return file
 

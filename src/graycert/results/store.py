@@ -92,12 +92,21 @@ def check_destination(directory: str | Path, *, overwrite: bool = False) -> Path
     target = Path(directory).expanduser().resolve()
     _check_target(target, overwrite=overwrite)
     existing = next(folder for folder in (target, *target.parents) if folder.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+    if not can_write(existing):
         raise InvalidFileError(
             f"`directory` must be writable, got {target}, but {existing} is no folder that can be written to. "
             "Choose another folder."
         )
     return target
+
+
+def can_write(folder: Path) -> bool:
+    """Return whether a file can be made in ``folder``, by making one without a name (root may seem to be allowed)."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def load_run(directory: str | Path, *, need_report: bool = True) -> "NodeCertificates":
