@@ -392,3 +392,18 @@ def test_graphs_without_edges(data):
     report = audit_model(build_model("sma", lonely), lonely)
     assert report.passed
     assert report.num_layers == 2
+
+
+def test_a_statistic_that_only_a_majority_moves_is_found():
+    """More than half of the nodes must be hostile before anything shows: the leak test lets nearly all be hostile."""
+
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = pyg.GCNConv(WIDTH, CLASSES)
+
+        def forward(self, x, edge_index):
+            many = ((x.abs() > 100).float().mean() > 0.5).float()
+            return self.conv(x.clamp(-1, 1) * (1 + many), edge_index)
+
+    assert "message-leak" in slugs(audit_model(Gated(), random_graph(num_nodes=200, num_pairs=150)))

@@ -15,7 +15,7 @@ from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate
 from graycert.smoothing import InterceptionSmoothing
 
 _SETTINGS = ((0.3, 0.5), (0.6, 0.8), (0.8, 0.2), (0.5, 0.0), (0.0, 0.8))
-_HOSTILE_FRACTION = (0.02, 0.1, 0.3)
+_HOSTILE_FRACTION = (0.02, 0.2, 0.9)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The base GNN of a smoothed classifier: message-passing layers, ablation token t, optional skip connection."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
@@ -58,20 +59,19 @@ class ModelConfig:
         return asdict(self)
 
 
-class MessagePassingLayer(nn.Module):
+class MessagePassingLayer(nn.Module, ABC):
     """One layer, split into its row-wise linear map and its aggregation over the edges.
 
-    Subclasses set ``width`` (columns of the projected rows) and implement both halves. One call of ``aggregate``
-    moves messages over exactly one edge.
+    One call of ``aggregate`` moves messages over exactly one edge.
     """
 
+    @abstractmethod
     def project(self, x: Tensor) -> Tensor:
         """Return the projected rows, shape (num_nodes, width)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def aggregate(self, hidden: Tensor, edge_index: Tensor) -> Tensor:
         """Return the layer's output from projected rows, shape (num_nodes, out_channels)."""
-        raise NotImplementedError
 
 
 class InterceptionGNN(nn.Module):

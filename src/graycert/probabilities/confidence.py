@@ -170,40 +170,34 @@ def _upper_limits(counts: list[int], num_samples: int, alpha: float) -> list[flo
 
 
 def _lower_limit(successes: int, num_samples: int, alpha: float, coefficient: Decimal) -> float:
-    candidate = _below(_approximate_limit(successes, num_samples, alpha, coefficient))
-    for step in range(_MAX_STEPS):
-        if candidate <= 0.0:
-            break
-        tail, _ = binomial_tail_upper(
-            num_samples,
-            successes,
-            success=Decimal(candidate),
-            failure=complement(candidate),
-            coefficient=coefficient,
-        )
-        if tail <= Decimal(alpha):
-            return candidate
-        candidate -= math.ulp(candidate) * 2.0**step
-    return 0.0  # always a valid bound
+    def tail(p: float) -> Decimal:
+        success, failure = Decimal(p), complement(p)
+        return binomial_tail_upper(num_samples, successes, success=success, failure=failure, coefficient=coefficient)[0]
+
+    guess = _below(_approximate_limit(successes, num_samples, alpha, coefficient))
+    return _first_proved(guess, tail, alpha, outward=-1.0, certain=0.0)
 
 
 def _upper_limit(failures: int, num_samples: int, alpha: float, coefficient: Decimal) -> float:
+    def tail(p: float) -> Decimal:
+        success, failure = complement(p), Decimal(p)
+        return binomial_tail_upper(num_samples, failures, success=success, failure=failure, coefficient=coefficient)[0]
+
     limit = _approximate_limit(failures, num_samples, alpha, coefficient)
-    candidate = _above(UPWARD.subtract(Decimal(1), limit))
+    return _first_proved(_above(UPWARD.subtract(Decimal(1), limit)), tail, alpha, outward=1.0, certain=1.0)
+
+
+def _first_proved(
+    candidate: float, tail: Callable[[float], Decimal], alpha: float, *, outward: float, certain: float
+) -> float:
+    """Step outward until the tail at the candidate is proved to be at most alpha; ``certain`` needs no proof."""
     for step in range(_MAX_STEPS):
-        if candidate >= 1.0:
+        if not 0.0 < candidate < 1.0:
             break
-        tail, _ = binomial_tail_upper(
-            num_samples,
-            failures,
-            success=complement(candidate),
-            failure=Decimal(candidate),
-            coefficient=coefficient,
-        )
-        if tail <= Decimal(alpha):
+        if tail(candidate) <= Decimal(alpha):
             return candidate
-        candidate += math.ulp(candidate) * 2.0**step
-    return 1.0  # always a valid bound
+        candidate += outward * math.ulp(candidate) * 2.0**step
+    return certain
 
 
 def _approximate_limit(successes: int, num_samples: int, alpha: float, coefficient: Decimal) -> Decimal:

@@ -5,6 +5,7 @@ probability. A guarantee needs both to be independent, so they are different typ
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,11 +26,13 @@ class _Votes:
         InvalidParameterError: If the counts are no such table.
     """
 
+    argument: ClassVar[str]  # what messages call it
+
     counts: NDArray[np.int64]
     num_samples: int
 
     def __post_init__(self) -> None:
-        name = self._name()
+        name = self.argument
         counts = check_integer_array(name, self.counts, ndim=2, at_least=0, hint="Votes are counts.")
         num_samples = check_integer(f"{name}.num_samples", self.num_samples, at_least=1)
         if counts.shape[1] < 2:
@@ -48,10 +51,6 @@ class _Votes:
         counts.flags.writeable = False
         object.__setattr__(self, "counts", counts)
         object.__setattr__(self, "num_samples", num_samples)
-
-    @classmethod
-    def _name(cls) -> str:
-        raise NotImplementedError
 
     @property
     def num_targets(self) -> int:
@@ -80,9 +79,7 @@ class SelectionVotes(_Votes):
         2
     """
 
-    @classmethod
-    def _name(cls) -> str:
-        return "selection_votes"
+    argument: ClassVar[str] = "selection_votes"
 
 
 @dataclass(frozen=True)
@@ -101,9 +98,7 @@ class EstimationVotes(_Votes):
         1
     """
 
-    @classmethod
-    def _name(cls) -> str:
-        return "estimation_votes"
+    argument: ClassVar[str] = "estimation_votes"
 
 
 def row_sum(name: str, counts: ArrayLike) -> int:
