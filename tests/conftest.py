@@ -3,11 +3,17 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
 
 # Two busy processes (pytest -n 2) with two threads each on two cores spend most of their time waiting for each other.
 torch.set_num_threads(1)
+
+
+# The first example may compile or load kernels, and no test asserts a time.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,15 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from graycert import InterceptionSmoothing, NodeFeatureThreat, delta_bounds
-from graycert import deltas as module
 from graycert.bounds import ablation_only_delta, single_source_bound, target_bound
 from graycert.deltas import evaluate_deltas
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.graph import Adjacency, bottleneck_graph, path_graph, star_graph
+from graycert.graph import Adjacency, bottleneck_graph, path_graph, simple_paths, star_graph
 
 SMOOTHING = InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
 ANYONE, OTHERS = NodeFeatureThreat(), NodeFeatureThreat(min_distance=1)
@@ -67,19 +69,108 @@ def test_without_edge_deletion_the_bound_is_proposition_two():
         assert bound == pytest.approx(exact, abs=1e-14)
 
 
+@pytest.fixture
+def many_blocks(monkeypatch):
+    """Let a block hold at most 50 nodes of receptive fields."""
+    split = simple_paths.target_blocks
+    sizes = []
+
+    def small(*args, **kw):
+        for block in split(*args, **kw, max_entries=50):
+            sizes.append(block.size)
+            yield block
+
+    monkeypatch.setattr(simple_paths, "target_blocks", small)
+    return sizes
+
+
+def random_graph(num_nodes=40, num_edges=150):
+    pairs = np.random.default_rng(0).integers(0, num_nodes, (2, num_edges))
+    return Adjacency.from_edge_index(np.unique(pairs, axis=1), num_nodes=num_nodes)
+
+
+FIELDS = ("targets", "delta_upper", "num_eligible", "receptive_field_size", "path_counts_exact")
+
+
+@pytest.mark.parametrize("max_radius", [6, 100, None])
 @pytest.mark.parametrize("method", ["multiplicative", "union"])
-def test_blocks_do_not_change_the_result(monkeypatch, method):
-    rng = np.random.default_rng(0)
-    graph = Adjacency.from_edge_index(np.unique(rng.integers(0, 40, (2, 150)), axis=1), num_nodes=40)
-    targets = rng.permutation(40)[:25]
-    arguments = {"smoothing": SMOOTHING, "threat": OTHERS, "num_layers": 3, "max_radius": 6, "method": method}
+def test_blocks_do_not_change_the_result(request, method, max_radius):
+    graph, targets = random_graph(), np.random.default_rng(1).permutation(40)[:25]
+    arguments = {"smoothing": SMOOTHING, "threat": OTHERS, "num_layers": 3, "max_radius": max_radius, "method": method}
     whole = evaluate_deltas(graph, targets, **arguments)
-    split = module.target_blocks
-    monkeypatch.setattr(module, "target_blocks", lambda *args, **kw: split(*args, **kw, max_entries=50))
+    sizes = request.getfixturevalue("many_blocks")
     parts = evaluate_deltas(graph, targets, **arguments)
-    for name in ("targets", "delta_upper", "num_eligible", "receptive_field_size", "path_counts_exact"):
+    assert len(sizes) > 5
+    for name in FIELDS:
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
     assert whole.targets.tolist() == targets.tolist()
+
+
+@pytest.mark.parametrize("threat", [ANYONE, OTHERS, NodeFeatureThreat(min_distance=2)])
+@pytest.mark.parametrize(("p_delete", "p_ablate"), [(0.31, 0.794), (0.9, 0.9), (0.0, 0.4), (1.0, 0.9)])
+def test_without_a_limit_the_table_ends_where_certificates_do(many_blocks, threat, p_delete, p_ablate):
+    arguments = {"smoothing": InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate), "threat": threat}
+    free = evaluate_deltas(random_graph(), np.arange(40), max_radius=None, **arguments)
+    radius = free.delta_upper.shape[1]
+    given = evaluate_deltas(random_graph(), np.arange(40), max_radius=radius, **arguments)
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(free, name), getattr(given, name))
+    decided = (free.delta_upper >= 0.5) | (np.arange(1, radius + 1) >= free.num_eligible[:, np.newaxis])
+    assert decided.all(axis=0).tolist() == [False] * (radius - 1) + [True]
+
+
+def test_without_a_limit_a_far_target_sets_the_last_radius(many_blocks):
+    # 300 leaves, each hardly ever heard: the centre comes last, after blocks of pairs that are decided at once
+    pairs = np.arange(301, 401)
+    edges = np.stack([np.concatenate([np.arange(1, 301), pairs]), np.concatenate([np.zeros(300, int), pairs + 100])])
+    graph = Adjacency.from_edge_index(edges, num_nodes=501)
+    targets = np.append(pairs + 100, 0)
+    arguments = {"smoothing": InterceptionSmoothing(p_delete=0.9, p_ablate=0.9), "threat": OTHERS, "num_layers": 1}
+    free = delta_bounds(graph, targets, max_radius=None, **arguments)
+    leaf = single_source_bound([1], p_delete=0.9, p_ablate=0.9)
+    assert free.shape[1] == int(np.ceil(np.log(0.5) / np.log1p(-leaf))) == 69
+    assert (free[:-1] == free[:1, :1]).all()
+    assert len(many_blocks) > 2
+    np.testing.assert_array_equal(free, delta_bounds(graph, targets, max_radius=69, **arguments))
+
+
+def test_without_hostile_nodes_one_radius_is_enough():
+    assert delta_bounds(path_graph(1), [0], smoothing=SMOOTHING, threat=OTHERS, max_radius=None).tolist() == [[0.0]]
+
+
+HUB_PROGRAM = """
+import sys
+from pathlib import Path
+import numpy as np
+from graycert import InterceptionSmoothing, NodeFeatureThreat
+from graycert.deltas import evaluate_deltas
+from graycert.graph import Adjacency
+
+def peak_kib():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+
+num_leaves, num_layers = int(sys.argv[1]), int(sys.argv[2])
+leaves = np.arange(1, num_leaves + 1)
+some = np.random.default_rng(0).integers(1, num_leaves + 1, (2, 2 * num_leaves))
+there = np.unique(np.concatenate([np.stack([leaves, 0 * leaves]), some], axis=1), axis=1)
+both = np.unique(np.concatenate([there, there[::-1]], axis=1), axis=1)
+graph = Adjacency.from_edge_index(both, num_nodes=num_leaves + 1)
+arguments = {"smoothing": InterceptionSmoothing(p_delete=0.31, p_ablate=0.794), "threat": NodeFeatureThreat()}
+evaluate_deltas(graph, [1], num_layers=num_layers, **arguments)
+before = peak_kib()
+found = evaluate_deltas(graph, leaves, num_layers=num_layers, **arguments)
+assert (found.receptive_field_size == num_leaves + 1).all()
+print(peak_kib() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak of memory from /proc")
+@pytest.mark.parametrize("num_layers", [2, 4])
+def test_a_hub_in_every_field_costs_time_not_memory(num_layers):
+    # 9 million pairs of target and source, of which one block holds half a million: all at once they take 1 GiB
+    program = [sys.executable, "-c", HUB_PROGRAM, "3000", str(num_layers)]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) < 160 * 1024  # KiB
 
 
 def test_forms_of_the_graph_agree():

@@ -19,7 +19,7 @@ from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import Adjacency, graph_fingerprint
 from graycert.models.protocol import has_skip
 from graycert.results import NodeCertificates
-from graycert.sampling import Purpose, build_engine
+from graycert.sampling import ENGINES, Purpose, choose_engine
 from graycert.smoothing import InterceptionSmoothing
 from graycert.threat import NodeFeatureThreat
 
@@ -44,6 +44,7 @@ def certify(
     ablation_token: Tensor | None = None,
     device: str | torch.device | None = None,
     batch_size: int | None = None,
+    engine: str = "auto",
     progress: bool = False,
     say: Say | None = None,
     provenance: Mapping[str, Any] | None = None,
@@ -77,10 +78,13 @@ def certify(
         seed: Seeds all draws; the same seed gives the same votes for every batch size and thread count.
         ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
         device: Where to run the model; default where its parameters are.
-        batch_size: Draws per forward pass; default from a memory budget.
+        batch_size: Draws per forward pass of a model without compiled kernels; default from a memory budget.
+        engine: "auto" draws with compiled kernels where the model is known for certain (see `choose_engine`), else
+            with PyTorch; "compiled" refuses other models; "torch" never compiles. Votes are the same, near-ties aside.
         progress: Show a progress bar on standard error if it is a terminal.
-        say: Called with one plain-words sentence before sampling: what can be certified at best. By default nothing is
-            said, except a warning where no radius can be certified whatever the votes.
+        say: Called with a plain-words sentence before sampling: what can be certified at best, and if kernels have to
+            be compiled first. By default nothing is said, except a warning where no radius can be certified whatever
+            the votes.
         provenance: Plain values stored with the result, e.g. where graph and model come from.
 
     Returns:
@@ -95,6 +99,7 @@ def certify(
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; the statistical rule is in `docs/theory.md`.
     """
     _check_numbers(num_selection, num_estimation, alpha, rule, method, max_radius, seed, batch_size)
+    check_choice("engine", engine, ENGINES)
     threat = threat if threat is not None else NodeFeatureThreat()
     _check_types(smoothing, threat)
     validate_data(data)
@@ -114,7 +119,7 @@ def certify(
         max_radius=max_radius,
         method=method,
     )
-    engine = build_engine(
+    drawing = choose_engine(
         model,
         data,
         nodes,
@@ -123,29 +128,31 @@ def certify(
         ablation_token=ablation_token,
         device=where,
         batch_size=batch_size,
+        engine=engine,
+        say=say,
     )
     labels = None if getattr(data, "y", None) is None else data.y.cpu().numpy().astype(np.int64)[nodes]
-    if labels is not None and labels.max() >= engine.num_classes:
+    if labels is not None and labels.max() >= drawing.num_classes:
         raise InvalidParameterError(
-            f"`data.y` must be < {engine.num_classes}, the number of classes of the model, got label {labels.max()}. "
+            f"`data.y` must be < {drawing.num_classes}, the number of classes of the model, got label {labels.max()}. "
             "Number the classes from 0, in the order of the model's outputs."
         )
     class_names = getattr(data, "class_names", None)
-    if class_names is not None and len(class_names) != engine.num_classes:
+    if class_names is not None and len(class_names) != drawing.num_classes:
         raise InvalidParameterError(
-            f"`data.class_names` must name the {engine.num_classes} classes of the model, got {len(class_names)} "
+            f"`data.class_names` must name the {drawing.num_classes} classes of the model, got {len(class_names)} "
             "names. Was the model trained on another graph?"
         )
     foresight = check_can_certify(
-        deltas.delta_upper, num_estimation=num_estimation, num_classes=engine.num_classes, alpha=alpha, rule=rule
+        deltas.delta_upper, num_estimation=num_estimation, num_classes=drawing.num_classes, alpha=alpha, rule=rule
     )
     if say is not None:
         say(foresight.in_words)
     elif not foresight.can_certify:
         warnings.warn(foresight.in_words, stacklevel=2)
     with progress_bar("drawing", total=num_selection + num_estimation, unit="draws", shown=progress) as advance:
-        selection = engine.votes(seed, Purpose.SELECTION, num_samples=num_selection, progress=advance)
-        estimation = engine.votes(seed, Purpose.ESTIMATION, num_samples=num_estimation, progress=advance)
+        selection = drawing.votes(seed, Purpose.SELECTION, num_samples=num_selection, progress=advance)
+        estimation = drawing.votes(seed, Purpose.ESTIMATION, num_samples=num_estimation, progress=advance)
     found = certify_votes(selection, estimation, deltas.delta_upper, alpha=alpha, rule=rule)
     node_ids = getattr(data, "node_ids", None)
     return NodeCertificates(
@@ -161,7 +168,7 @@ def certify(
         selection_votes=selection,
         estimation_votes=estimation,
         num_layers=audit.num_layers,
-        engine=engine.name,
+        engine=drawing.name,
         smoothing=smoothing,
         threat=threat,
         alpha=alpha,

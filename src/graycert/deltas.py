@@ -1,7 +1,8 @@
 """Δ̄ for each target and radius: the graph, the smoothing and the threat brought together."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,18 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from graycert._rounding import FloatArray
 from graycert._validation import check_choice, check_integer, check_targets
 from graycert.bounds import (
-    largest_per_group,
     multiplicative_bound,
     single_source_bounds,
     target_bound,
     union_bound,
 )
 from graycert.errors import InvalidParameterError
-from graycert.graph import Adjacency, as_adjacency, count_simple_paths, target_blocks
+from graycert.graph import BLOCK_ENTRIES, Adjacency, SimplePathCounts, as_adjacency, simple_path_blocks
 from graycert.smoothing import InterceptionSmoothing
 from graycert.threat import NodeFeatureThreat
 
-_RULES = {"multiplicative": multiplicative_bound, "union": union_bound}
+Rule = Callable[..., FloatArray]
+
+_RULES: dict[str, Rule] = {"multiplicative": multiplicative_bound, "union": union_bound}
 METHODS = tuple(_RULES)
 
 
@@ -50,7 +52,7 @@ def delta_bounds(
     smoothing: InterceptionSmoothing,
     threat: NodeFeatureThreat,
     num_layers: int = 2,
-    max_radius: int = 20,
+    max_radius: int | None = 20,
     method: str = "multiplicative",
 ) -> FloatArray:
     """Bound, for each target and radius, the probability that a message from hostile nodes reaches the target.
@@ -67,7 +69,8 @@ def delta_bounds(
         smoothing: The probabilities p_d and p_a.
         threat: Which nodes may be hostile.
         num_layers: Number of message-passing steps k of the model, >= 1.
-        max_radius: Largest number of hostile nodes ρ, >= 1.
+        max_radius: Largest number of hostile nodes ρ, >= 1. None goes as far as a certificate can: to the first ρ at
+            which, for each target, Δ̄(ρ) is 1/2 or more or all eligible nodes are hostile.
         method: "multiplicative" (Theorem 3) or "union" (App. F, looser).
 
     Returns:
@@ -105,28 +108,38 @@ def evaluate_deltas(
     smoothing: InterceptionSmoothing,
     threat: NodeFeatureThreat,
     num_layers: int = 2,
-    max_radius: int = 20,
+    max_radius: int | None = 20,
     method: str = "multiplicative",
 ) -> DeltaBounds:
-    """Do the work of ``delta_bounds`` and report what the bounds rest on; arguments and errors are the same."""
+    """Do the work of ``delta_bounds`` and report what the bounds rest on; arguments and errors are the same.
+
+    Besides the result, memory holds one block of ``graycert.graph.BLOCK_ENTRIES`` nodes of receptive fields, or one
+    field if that is larger.
+    """
     _check_types(adjacency, smoothing, threat)
     targets = check_targets(targets, num_nodes=adjacency.num_nodes)
     num_layers = check_integer("num_layers", num_layers, at_least=1)
-    max_radius = check_integer("max_radius", max_radius, at_least=1)
+    radius = 1 if max_radius is None else check_integer("max_radius", max_radius, at_least=1)
     rule = _RULES[check_choice("method", method, METHODS)]
-    own = target_bound(p_ablate=smoothing.p_ablate)
     delta_upper, num_eligible, field_size, exact = [], [], [], []
-    for block in target_blocks(adjacency, targets, num_layers=num_layers):
-        paths = count_simple_paths(adjacency, block, num_layers=num_layers)
-        eligible = threat.eligible(paths.sources, paths.distances, num_nodes=adjacency.num_nodes)
-        rows = paths.rows[eligible]
-        single = single_source_bounds(paths.counts[eligible], p_delete=smoothing.p_delete, p_ablate=smoothing.p_ablate)
-        single[paths.distances[eligible] == 0] = own  # a target needs no edge to see its own features
-        worst = largest_per_group(single, rows, num_groups=block.size, max_radius=max_radius)
-        delta_upper.append(rule(worst, max_radius=max_radius))
-        num_eligible.append(np.bincount(rows, minlength=block.size).astype(np.int64))
+    for paths in simple_path_blocks(adjacency, targets, num_layers=num_layers):
+        worst = _WorstNodes.of(paths, smoothing, threat, num_nodes=adjacency.num_nodes)
+        if max_radius is None:
+            radius = max(radius, worst.reach(rule))
+        delta_upper.append(worst.bounds(rule, max_radius=radius))
+        num_eligible.append(worst.num_eligible)
         field_size.append(np.diff(paths.indptr))
         exact.append(paths.exact)
+    if delta_upper[0].shape[1] < radius:  # a later block reaches farther: now the radius is known
+        return evaluate_deltas(
+            adjacency,
+            targets,
+            smoothing=smoothing,
+            threat=threat,
+            num_layers=num_layers,
+            max_radius=radius,
+            method=method,
+        )
     return DeltaBounds(
         targets=targets,
         delta_upper=np.concatenate(delta_upper),
@@ -134,6 +147,55 @@ def evaluate_deltas(
         receptive_field_size=np.concatenate(field_size),
         path_counts_exact=np.concatenate(exact),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _WorstNodes:
+    """Δ̄_w of the nodes of some receptive fields; 0 for nodes that may not be hostile, which changes no bound."""
+
+    single: FloatArray
+    indptr: NDArray[np.int64]
+    num_eligible: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, paths: SimplePathCounts, smoothing: InterceptionSmoothing, threat: NodeFeatureThreat, *, num_nodes: int
+    ) -> Self:
+        """Apply Theorem 2, once to each distinct row of path counts."""
+        from graycert.bounds.repeated_counts import distinct_rows  # Numba takes a while to load
+
+        first, which = distinct_rows(paths.counts)
+        distinct = single_source_bounds(paths.counts[first], p_delete=smoothing.p_delete, p_ablate=smoothing.p_ablate)
+        single = distinct[which]
+        # A target, the first of its field, needs no edge to see its own features.
+        single[paths.indptr[:-1]] = target_bound(p_ablate=smoothing.p_ablate)
+        eligible = threat.eligible(paths.sources, paths.distances, num_nodes=num_nodes)
+        single[~eligible] = 0.0
+        num_eligible = np.add.reduceat(eligible, paths.indptr[:-1], dtype=np.int64)
+        return cls(single=single, indptr=paths.indptr, num_eligible=num_eligible)
+
+    def reach(self, rule: Rule) -> int:
+        """Return the first radius at which each Δ̄ is 1/2 or more or all eligible nodes are hostile."""
+        radius, farthest, rows = 1, 1, np.arange(self.num_eligible.size)
+        while rows.size:  # rows with at least radius / 2 eligible nodes, so the table is no larger than the fields
+            below = np.count_nonzero(self._table(rule, rows, radius) < 0.5, axis=1)
+            is_open = (below == radius) & (self.num_eligible[rows] > radius)
+            needed = np.minimum(below + 1, self.num_eligible[rows])[~is_open]
+            farthest = max(farthest, int(needed.max(initial=0)))
+            radius, rows = 2 * radius, rows[is_open]
+        return farthest
+
+    def bounds(self, rule: Rule, *, max_radius: int) -> FloatArray:
+        """Return Δ̄(ρ) for ρ = 1..max_radius, shape (num_targets, max_radius)."""
+        rows = np.arange(self.num_eligible.size)
+        step = max(1, BLOCK_ENTRIES // max_radius)
+        return np.concatenate([self._table(rule, rows[i : i + step], max_radius) for i in range(0, rows.size, step)])
+
+    def _table(self, rule: Rule, rows: NDArray[np.int64], max_radius: int) -> FloatArray:
+        from graycert.bounds.worst_nodes import largest_per_group
+
+        worst = largest_per_group(self.single, self.indptr[rows], self.indptr[rows + 1], max_radius=max_radius)
+        return rule(worst, max_radius=max_radius)
 
 
 def _check_types(adjacency: object, smoothing: object, threat: object) -> None:

@@ -5,12 +5,13 @@ import pytest
 
 from graycert.bounds import (
     largest_certifiable_radius,
-    largest_per_group,
     multiplicative_bound,
     single_source_bound,
     target_bound,
     union_bound,
 )
+from graycert.bounds.repeated_counts import distinct_rows
+from graycert.bounds.worst_nodes import largest_per_group
 from graycert.errors import InvalidParameterError
 
 
@@ -70,14 +71,29 @@ def test_the_largest_radius_needs_all_smaller_ones_strictly_below_one_half():
     assert largest_certifiable_radius(np.zeros((2, 3))).tolist() == [3, 3]
 
 
-def test_largest_per_group_equals_sorting_each_group():
+@pytest.mark.parametrize("max_radius", [1, 7, 64, 65, 300])
+def test_largest_per_group_equals_sorting_each_group(max_radius):
     rng = np.random.default_rng(2)
-    values, groups = rng.random(200), rng.integers(0, 9, 200)
-    groups[groups == 4] = 5  # an empty group
-    result = largest_per_group(values, groups, num_groups=10, max_radius=7)
-    for group in range(10):
-        wanted = np.sort(values[groups == group])[::-1][:7]
-        assert result[group].tolist() == np.pad(wanted, (0, 7 - wanted.size)).tolist()
+    values = rng.integers(0, 60, 900) / 60  # with ties
+    indptr = np.sort(np.concatenate([[0, 0, 900], rng.integers(0, 900, 7)]))  # the first group is empty
+    for groups in (np.arange(9), np.array([6, 2])):
+        result = largest_per_group(values, indptr[groups], indptr[groups + 1], max_radius=max_radius)
+        for row, group in enumerate(groups):
+            wanted = np.sort(values[indptr[group] : indptr[group + 1]])[::-1][:max_radius]
+            assert result[row].tolist() == np.pad(wanted, (0, max_radius - wanted.size)).tolist()
+
+
+@pytest.mark.parametrize("num_columns", [1, 2, 5])
+@pytest.mark.parametrize("scale", [1.0, 0.1, 2.0**60])
+def test_distinct_rows_are_those_of_numpy(num_columns, scale):
+    rng = np.random.default_rng(num_columns)
+    rows = rng.integers(0, 6, (3000, num_columns)) * scale
+    rows[rng.random(3000) < 0.01] = np.inf
+    first, which = distinct_rows(rows)
+    np.testing.assert_array_equal(rows[first][which], rows)
+    wanted, occurrence = np.unique(rows, axis=0, return_index=True)
+    assert first.size == len(wanted)
+    assert first.tolist() == sorted(occurrence.tolist())
 
 
 @pytest.mark.parametrize("bound", [multiplicative_bound, union_bound])

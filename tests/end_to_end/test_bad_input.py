@@ -220,5 +220,5 @@ def test_interrupted_while_drawing_leaves_nothing(capsys, folder, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graycert.sampling.voting.VotingEngine.votes", interrupt)
+    monkeypatch.setattr("graycert.sampling.compiled.CompiledEngine.votes", interrupt)
     certify_refused(capsys, folder, status=130, says="interrupted")

@@ -13,7 +13,7 @@ from scipy import stats
 from torch_geometric.data import Data
 
 from graycert.models import ModelConfig, build_from_config
-from graycert.sampling import Purpose, build_engine
+from graycert.sampling import Purpose, choose_engine
 from graycert.smoothing import InterceptionSmoothing
 
 FAILURE = 1e-6  # chance that a right sampler fails one of these tests
@@ -66,7 +66,7 @@ def graph(golden, data_root):
 
 @pytest.fixture(scope="module")
 def engine_for(golden, graph):
-    def build(name):
+    def build(name, engine):
         p_delete, p_ablate, skip = SETTINGS[name]
         config = ModelConfig(
             architecture="gat", num_features=2_879, num_classes=7, hidden_channels=8, heads=8, skip=skip
@@ -78,12 +78,13 @@ def engine_for(golden, graph):
             for part in ("att_src", "att_dst", "bias"):
                 state[f"layers.{layer}.conv.{part}"] = weights[f"conv{layer + 1}.{part}"]
         model.load_state_dict({key: torch.from_numpy(value) for key, value in state.items()})
-        return build_engine(
+        return choose_engine(
             model.eval(),
             graph,
             golden[0]["target_test_graph_id"],
             smoothing=InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate),
             num_layers=2,
+            engine=engine,
         )
 
     return build
@@ -95,7 +96,7 @@ def draw(engine, num_samples):
         return np.concatenate(
             [
                 engine.logits(0, Purpose.ESTIMATION, samples).argmax(dim=-1).numpy()
-                for samples in torch.arange(num_samples).split(engine.samples_per_pass)
+                for samples in torch.arange(num_samples).split(64)
             ]
         )
 
@@ -130,8 +131,9 @@ def smallest_class_pvalue(classes, stored):
     ("name", "other"),
     [("pd0.31_pa0.794_skip1", "pd0.31_pa0.71_skip1"), ("pd0.31_pa0.794_skip0", "pd0.361449_pa0.794_skip0")],
 )
-def test_vote_shares_equal_the_references(name, other, engine_for, stored_votes):
-    classes = draw(engine_for(name), 500)
+@pytest.mark.parametrize("engine", ["compiled", "torch"])
+def test_vote_shares_equal_the_references(engine, name, other, engine_for, stored_votes):
+    classes = draw(engine_for(name, engine), 500)
     assert smallest_cell_pvalue(classes, stored_votes[name]) > FAILURE / 2
     assert smallest_class_pvalue(classes, stored_votes[name]) > FAILURE / 2
     # and the comparison has power: neighbouring probabilities, or the other skip setting, differ
@@ -140,10 +142,24 @@ def test_vote_shares_equal_the_references(name, other, engine_for, stored_votes)
     assert smallest_cell_pvalue(classes, stored_votes[mirror]) < FAILURE
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", list(SETTINGS))
-def test_vote_shares_equal_the_references_in_all_settings(name, engine_for, stored_votes):
-    classes = draw(engine_for(name), 4_000)
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        pytest.param(name, engine, marks=[pytest.mark.slow] if engine == "torch" else [])
+        for name in SETTINGS
+        for engine in ("compiled", "torch")
+    ],
+)
+def test_vote_shares_equal_the_references_in_all_settings(name, engine, engine_for, stored_votes):
+    classes = draw(engine_for(name, engine), 4_000)
     assert smallest_cell_pvalue(classes, stored_votes[name]) > FAILURE / 2
     assert smallest_class_pvalue(classes, stored_votes[name]) > FAILURE / 2
+
+
+def test_both_engines_cast_the_same_votes(engine_for):
+    votes = {
+        engine: engine_for("pd0.31_pa0.794_skip1", engine).votes(0, Purpose.ESTIMATION, num_samples=200)
+        for engine in ("compiled", "torch")
+    }
+    np.testing.assert_array_equal(votes["compiled"], votes["torch"])

@@ -28,6 +28,16 @@ def test_fields_and_distances_equal_networkx(directed, num_layers):
             assert fields.sizes[row] == len(wanted)
 
 
+def test_small_and_large_levels_are_sorted():
+    rng = np.random.default_rng(4)
+    graph = to_adjacency(random_edges(rng, 400, 0.008, directed=True), 400)
+    fields = receptive_fields(graph, rng.permutation(400), num_layers=4)
+    keys = (fields.rows * 5 + fields.distances) * 400 + fields.nodes
+    assert (np.diff(keys) > 0).all()
+    levels = np.unique(fields.rows * 5 + fields.distances, return_counts=True)[1]
+    assert levels.min() < 400 // 32 < levels.max()
+
+
 def test_direction_matters():
     graph = to_adjacency([(1, 0)], 2)
     assert receptive_fields(graph, [0, 1], num_layers=2).sizes.tolist() == [2, 1]

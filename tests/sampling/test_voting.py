@@ -97,6 +97,8 @@ FOREIGN = {
     "propagate is one step": foreign.StepNamedPropagate,
 }
 
+ROWWISE = {"GCN", "GAT", "two-liner", "convolution", "skip is a layer", "propagate is one step"}
+
 
 def foreign_votes(model, data, targets, *, token=None, num_layers=3, num_samples=12, **options):
     """Votes of the engine, compared with the textbook loop over full graphs."""
@@ -123,7 +125,8 @@ def test_foreign_models_equal_the_textbook_loop(name, directed):
     data = random_graph(num_nodes=20, num_pairs=24, directed=directed, dtype=torch.float64)
     torch.manual_seed(0)
     engine = foreign_votes(FOREIGN[name]().double(), data, [1, 19, 6])
-    assert engine.name == "torch, any model, disjoint copies of the receptive field"
+    start = "first layer once" if name in ROWWISE else "any model"
+    assert engine.name == f"torch, {start}, disjoint copies with equal subtrees merged"
     assert engine.field.nodes.numel() < 20
 
 
@@ -161,7 +164,7 @@ def test_own_token_given_token_and_zeros():
     foreign_votes(model, data, [1, 6], token=torch.linspace(3, -9, 5, dtype=torch.float64))
     model.ablation_token = torch.linspace(3, -9, 5, dtype=torch.float64)
     own = engine_of(model, data, [1, 6])
-    assert torch.equal(own.token_row, model.ablation_token)
+    assert torch.equal(own.rows[-1], model.conv.lin(model.ablation_token))
     for wrong in (torch.zeros(4), torch.zeros(1, 5), torch.full((5,), float("nan")), [0.0] * 5):
         with pytest.raises(InvalidParameterError, match="ablation_token"):
             engine_of(model, data, [1, 6], ablation_token=wrong)
@@ -195,28 +198,36 @@ class CountsRows(foreign.TwoLiner):
     most = calls = 0
 
     def forward(self, x, edge_index):
-        self.most, self.calls = max(self.most, x.size(0)), self.calls + 1
+        CountsRows.most = max(CountsRows.most, x.size(0))
+        CountsRows.calls += 1
         return super().forward(x, edge_index)
 
 
 def test_memory_is_bounded_by_the_batch_and_not_by_the_samples():
     data = random_graph(num_nodes=30, num_pairs=60)
-    model = CountsRows()
-    engine = engine_of(model, data, [3, 4], num_layers=1, batch_size=8)
-    model.most = model.calls = 0
+    engine = engine_of(CountsRows(), data, [3, 4], num_layers=1, batch_size=8)
+    CountsRows.most = CountsRows.calls = 0
     engine.votes(0, Purpose.SELECTION, num_samples=100)
-    assert model.most == 8 * engine.field.nodes.numel()
-    assert model.calls == 13
+    assert 0 < CountsRows.most <= 8 * engine.field.nodes.numel()
+    assert CountsRows.calls == 13
 
 
-def test_default_batch_shrinks_with_the_graph():
-    sizes = [
-        engine_of(foreign.TwoLiner(), random_graph(num_nodes=n, num_pairs=4 * n), np.arange(n)).samples_per_pass
-        for n in (30, 6_000)
-    ]
-    assert sizes[0] == 256
-    assert 1 <= sizes[1] < 256
-    assert sizes[1] * 6_000 * 4 * 5 <= 256 * 2**20
+def test_votes_do_not_depend_on_the_memory_budget(monkeypatch):
+    """Down to one target of one sample per pass, and with a model whose passes are measured to be larger."""
+    data = random_graph(num_nodes=30, num_pairs=60, dtype=torch.float64)
+    torch.manual_seed(0)
+    model, votes, calls = CountsRows().double(), [], []
+    for budget in (32 * 2**20, 20_000, 1):
+        monkeypatch.setattr("graycert.sampling.voting._MEMORY_BUDGET", budget)
+        engine, seen = engine_of(model, data, [3, 4, 20]), []
+        CountsRows.calls = 0
+        votes.append(engine.votes(0, Purpose.SELECTION, num_samples=40, progress=seen.append))
+        calls.append(CountsRows.calls)
+        assert sum(seen) == 40
+        assert engine.logits(0, Purpose.SELECTION, torch.arange(5)).shape == (5, 3, 3)
+    assert calls[0] == 1 < calls[1] < calls[2] == 3 * 40
+    np.testing.assert_array_equal(votes[1], votes[0])
+    np.testing.assert_array_equal(votes[2], votes[0])
 
 
 def test_modes_are_restored_even_after_an_error():

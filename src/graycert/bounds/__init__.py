@@ -3,7 +3,6 @@
 from graycert.bounds.ablation_only import ablation_only_delta, largest_ablation_only_radius
 from graycert.bounds.certifiable_limit import largest_certifiable_radius
 from graycert.bounds.inclusion_exclusion import MAX_EXPLICIT_PATHS, inclusion_exclusion
-from graycert.bounds.largest_first import largest_per_group
 from graycert.bounds.multiplicative import multiplicative_bound
 from graycert.bounds.single_source import single_source_bound, single_source_bounds, target_bound
 from graycert.bounds.union import union_bound
@@ -14,7 +13,6 @@ __all__ = [
     "inclusion_exclusion",
     "largest_ablation_only_radius",
     "largest_certifiable_radius",
-    "largest_per_group",
     "multiplicative_bound",
     "single_source_bound",
     "single_source_bounds",

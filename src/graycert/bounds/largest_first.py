@@ -1,7 +1,7 @@
 """The worst ρ nodes of each target: the largest single-source bounds, in falling order."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from graycert._rounding import FloatArray
 from graycert._validation import check_integer
@@ -30,25 +30,3 @@ def largest_first(delta_sources: ArrayLike, *, max_radius: int) -> FloatArray:
     largest = -np.sort(-values, axis=-1)[..., :max_radius]
     padding = [(0, 0)] * (values.ndim - 1) + [(0, max_radius - largest.shape[-1])]
     return np.pad(largest, padding)
-
-
-def largest_per_group(values: FloatArray, groups: NDArray[np.int64], *, num_groups: int, max_radius: int) -> FloatArray:
-    """Return the ``max_radius`` largest values of each group in falling order, padded with zeros.
-
-    Args:
-        values: Shape (num_values,).
-        groups: Group of each value, in [0, num_groups), shape (num_values,).
-        num_groups: Number of groups.
-        max_radius: Number of values to keep per group, >= 1.
-
-    Returns:
-        Shape (num_groups, max_radius).
-    """
-    order = np.lexsort((-values, groups))
-    sorted_groups = groups[order]
-    first = np.searchsorted(sorted_groups, np.arange(num_groups))
-    rank = np.arange(order.size) - first[sorted_groups]
-    kept = rank < max_radius
-    largest = np.zeros((num_groups, max_radius))
-    largest[sorted_groups[kept], rank[kept]] = values[order[kept]]
-    return largest

@@ -4,11 +4,12 @@ from graycert.graph.adjacency import Adjacency
 from graycert.graph.conversion import as_adjacency
 from graycert.graph.explicit_paths import explicit_simple_paths
 from graycert.graph.fingerprint import graph_fingerprint
-from graycert.graph.receptive_field import ReceptiveFields, receptive_fields, target_blocks
-from graycert.graph.simple_paths import SimplePathCounts, count_simple_paths
+from graycert.graph.receptive_field import BLOCK_ENTRIES, ReceptiveFields, receptive_fields, target_blocks
+from graycert.graph.simple_paths import SimplePathCounts, count_simple_paths, simple_path_blocks
 from graycert.graph.toy_graphs import bottleneck_graph, path_graph, shared_edge_graph, star_graph
 
 __all__ = [
+    "BLOCK_ENTRIES",
     "Adjacency",
     "ReceptiveFields",
     "SimplePathCounts",
@@ -20,6 +21,7 @@ __all__ = [
     "path_graph",
     "receptive_fields",
     "shared_edge_graph",
+    "simple_path_blocks",
     "star_graph",
     "target_blocks",
 ]

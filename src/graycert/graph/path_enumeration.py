@@ -1,10 +1,10 @@
 """Simple paths of five edges and more, one by one, and the walks that stand in when there are too many."""
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from graycert._compilation import kernel
 from graycert._rounding import FloatArray, multiply_up
 from graycert.graph.adjacency import Adjacency, IntArray
 from graycert.graph.receptive_field import ReceptiveFields
@@ -41,7 +41,7 @@ def count_long_paths(
     return exact
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@kernel
 def _enumerate(
     indptr: IntArray,
     sources: IntArray,

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from graycert._validation import check_integer, check_targets
 from graycert.graph.adjacency import Adjacency, IntArray
+
+BLOCK_ENTRIES = 2**19  # with everything computed from an entry, some 64 MiB for a block of two layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,55 +60,29 @@ def receptive_fields(adjacency: Adjacency, targets: ArrayLike, *, num_layers: in
     """
     targets = check_targets(targets, num_nodes=adjacency.num_nodes)
     num_layers = check_integer("num_layers", num_layers, at_least=1)
-    num_nodes, num_targets = adjacency.num_nodes, targets.size
-    edges = adjacency.to_csr()
-    # A (target, node) pair is one number, so that sets of pairs are sorted arrays.
-    frontier = np.arange(num_targets) * num_nodes + targets
-    seen, keys, distances = np.sort(frontier), [frontier], [np.zeros(num_targets, dtype=np.int64)]
-    for hop in range(1, num_layers + 1):
-        columns, nodes = np.divmod(frontier, num_nodes)
-        ones = np.ones(frontier.size, dtype=np.int64)
-        reached = sp.csc_array(edges @ sp.csc_array((ones, (nodes, columns)), shape=(num_nodes, num_targets)))
-        pairs = np.sort(_pair_keys(reached))
-        slot = np.minimum(np.searchsorted(seen, pairs), seen.size - 1)
-        frontier = pairs[seen[slot] != pairs]
-        if not frontier.size:
-            break
-        keys.append(frontier)
-        distances.append(np.full(frontier.size, hop, dtype=np.int64))
-        seen = np.sort(np.concatenate([seen, frontier]))
-    rows, nodes = np.divmod(np.concatenate(keys), num_nodes)
-    hops = np.concatenate(distances)
-    order = np.lexsort((nodes, hops, rows))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=num_targets))]).astype(np.int64)
-    return ReceptiveFields(targets=targets, indptr=indptr, nodes=nodes[order], distances=hops[order])
+    from graycert.graph.backward_search import field_sizes, fill_fields  # Numba takes a while to load
+
+    sizes = field_sizes(adjacency.indptr, adjacency.sources, targets, num_layers)
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    nodes, distances = np.empty(indptr[-1], dtype=np.int64), np.empty(indptr[-1], dtype=np.int64)
+    fill_fields(adjacency.indptr, adjacency.sources, targets, num_layers, indptr, nodes, distances)
+    return ReceptiveFields(targets=targets, indptr=indptr, nodes=nodes, distances=distances)
 
 
 def target_blocks(
-    adjacency: Adjacency, targets: ArrayLike, *, num_layers: int, max_entries: int = 4_000_000
+    adjacency: Adjacency, targets: ArrayLike, *, num_layers: int, max_entries: int = BLOCK_ENTRIES
 ) -> Iterator[IntArray]:
     """Split the targets, in order, into blocks whose receptive fields together have at most ``max_entries`` nodes.
 
-    Field sizes are over-estimated by the number of walks, so memory stays bounded whatever the graph; a block has
-    at least one target.
+    A block has at least one target, so a single field may be larger.
     """
+    from graycert.graph.backward_search import field_sizes
+
     targets = check_targets(targets, num_nodes=adjacency.num_nodes)
     num_layers = check_integer("num_layers", num_layers, at_least=1)
-    reverse = adjacency.to_csr().T.astype(np.float64)
-    walks = total = np.ones(adjacency.num_nodes)
-    for _ in range(num_layers):
-        walks = np.minimum(reverse @ walks, adjacency.num_nodes)
-        total = np.minimum(total + walks, adjacency.num_nodes)
-    start, filled = 0, 0.0
-    for position, size in enumerate(total[targets]):
-        if position > start and filled + size > max_entries:
-            yield targets[start:position]
-            start, filled = position, 0.0
-        filled += size
-    yield targets[start:]
-
-
-def _pair_keys(matrix: sp.csc_array) -> IntArray:
-    """Return column * num_rows + row of each stored entry."""
-    columns = np.repeat(np.arange(matrix.shape[1]), np.diff(matrix.indptr))
-    return np.asarray(columns * matrix.shape[0] + matrix.indices, dtype=np.int64)
+    filled = np.cumsum(field_sizes(adjacency.indptr, adjacency.sources, targets, num_layers))
+    start, before = 0, 0
+    while start < targets.size:
+        stop = max(start + 1, int(np.searchsorted(filled, before + max_entries, side="right")))
+        yield targets[start:stop]
+        start, before = stop, int(filled[stop - 1])

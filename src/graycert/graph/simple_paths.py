@@ -1,20 +1,20 @@
 """How many simple paths of each length lead from each node of a receptive field to its target.
 
-Theorem 2 needs only these numbers. Up to four edges they follow from sparse matrix products: count walks, subtract
-those that revisit a node. Longer paths are enumerated.
+Theorem 2 needs only these numbers. Up to four edges: count walks, subtract those that revisit a node. Longer paths
+are enumerated.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from graycert._rounding import FloatArray, integers_up
 from graycert._validation import check_integer, check_targets
 from graycert.errors import InvalidParameterError
 from graycert.graph.adjacency import Adjacency, IntArray
-from graycert.graph.receptive_field import ReceptiveFields, receptive_fields, target_blocks
+from graycert.graph.receptive_field import receptive_fields, target_blocks
 
 LONGEST_CLOSED_FORM = 4
 DEFAULT_MAX_PATHS = 1_000_000  # about a hundredth of a second per target
@@ -78,110 +78,59 @@ def count_simple_paths(
     References:
         Scholten et al. (2022), Theorem 2 (what is counted); docs/proofs/simple_paths.md (the formulae).
     """
+    blocks = list(simple_path_blocks(adjacency, targets, num_layers=num_layers, max_paths=max_paths))
+    sizes = np.concatenate([np.diff(block.indptr) for block in blocks])
+    return SimplePathCounts(
+        targets=np.concatenate([block.targets for block in blocks]),
+        indptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        sources=np.concatenate([block.sources for block in blocks]),
+        distances=np.concatenate([block.distances for block in blocks]),
+        counts=np.concatenate([block.counts for block in blocks]),
+        exact=np.concatenate([block.exact for block in blocks]),
+    )
+
+
+def simple_path_blocks(
+    adjacency: Adjacency, targets: ArrayLike, *, num_layers: int, max_paths: int = DEFAULT_MAX_PATHS
+) -> Iterator[SimplePathCounts]:
+    """Yield the result of ``count_simple_paths`` for a few targets at a time, in order, in bounded memory.
+
+    Besides numbers per node and edge of the graph, memory holds one block: ``BLOCK_ENTRIES`` nodes of receptive
+    fields, or a single field if that is larger. Arguments and errors are those of ``count_simple_paths``.
+    """
     targets = check_targets(targets, num_nodes=adjacency.num_nodes)
     num_layers = check_integer("num_layers", num_layers, at_least=1)
     max_paths = check_integer("max_paths", max_paths, at_least=1)
     _check_no_overflow(adjacency, num_layers)
-    edges = adjacency.to_csr()
-    fields, counts, exact = [], [], []
+    from graycert.graph.short_paths import ClosedWalks, count_short_paths  # Numba takes a while to load
+
+    short = min(num_layers, LONGEST_CLOSED_FORM)
+    closed = ClosedWalks.count(adjacency, length=short)
     for block in target_blocks(adjacency, targets, num_layers=num_layers):
         field = receptive_fields(adjacency, block, num_layers=num_layers)
-        fields.append(field)
-        counts.append(_count_block(edges, field, num_layers))
-        exact.append(np.ones(block.size, dtype=np.bool_))
-        if num_layers > LONGEST_CLOSED_FORM:
-            from graycert.graph.path_enumeration import count_long_paths  # Numba takes a second to load
+        counts = np.zeros((field.nodes.size, num_layers))
+        integers = count_short_paths(adjacency, field, closed, length=short)
+        counts[:, :short] = integers if integers.max() <= 2**53 else integers_up(integers)
+        exact = np.ones(block.size, dtype=np.bool_)
+        if num_layers > short:
+            from graycert.graph.path_enumeration import count_long_paths
 
-            exact[-1] = count_long_paths(adjacency, field, counts[-1], max_paths=max_paths)
-    sizes = np.concatenate([field.sizes for field in fields])
-    return SimplePathCounts(
-        targets=targets,
-        indptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        sources=np.concatenate([field.nodes for field in fields]),
-        distances=np.concatenate([field.distances for field in fields]),
-        counts=np.concatenate(counts),
-        exact=np.concatenate(exact),
-    )
-
-
-def _count_block(edges: sp.csr_array, field: ReceptiveFields, num_layers: int) -> FloatArray:
-    """Return the counts of up to four edges for the entries of ``field``; longer ones are left at zero."""
-    num_nodes = edges.shape[0]
-    keys = field.rows * num_nodes + field.nodes
-    order = np.argsort(keys)
-    counts = np.zeros((keys.size, num_layers))
-    for column, matrix in enumerate(_short_path_counts(edges, field.targets, num_layers)):
-        entries = sp.coo_array(matrix)
-        off_target = (entries.row != field.targets[entries.col]) & (entries.data != 0)
-        found = entries.col[off_target].astype(np.int64) * num_nodes + entries.row[off_target]
-        slots = order[np.searchsorted(keys[order], found)]
-        counts[slots, column] = integers_up(entries.data[off_target])
-    return counts
-
-
-def _short_path_counts(edges: sp.csr_array, targets: IntArray, num_layers: int) -> list[sp.csc_array]:
-    """Return the columns ``targets`` of N_1..N_4 (at most ``num_layers`` of them); diagonal entries mean nothing.
-
-    N_l[w, v] for w != v is the number of simple paths of l edges from w to v: all walks, minus those in which two
-    places coincide, by inclusion-exclusion over which places do. Only columns are multiplied, never A·A as a whole.
-    """
-    into = sp.csc_array(edges[:, targets])
-    counts = [into]
-    if num_layers == 1:
-        return counts
-    walks2 = sp.csc_array(edges @ into)
-    counts.append(walks2)
-    if num_layers == 2:
-        return counts
-    mutual = sp.csr_array(edges.multiply(edges.T))  # edges whose reverse exists
-    mutual_into = sp.csc_array(mutual[:, targets])
-    returns2 = np.asarray(mutual.sum(axis=1), dtype=np.int64).ravel()  # closed walks w -> x -> w
-    walks3 = sp.csc_array(edges @ walks2)
-    counts.append(walks3 - _scale_rows(into, returns2) - _scale_columns(into, returns2[targets]) + mutual_into)
-    if num_layers == 3:
-        return counts
-    returns3 = _closed_triples(edges, np.union1d(targets, into.indices))
-    back2 = sp.csc_array((edges[targets, :] @ edges).T)  # walks target -> x -> w, stored at [w, target]
-    counts.append(
-        sp.csc_array(edges @ walks3)
-        - _scale_rows(walks2, returns2)
-        - _scale_columns(walks2, returns2[targets])
-        - sp.csc_array(edges @ _scale_rows(into, returns2))
-        - _scale_rows(into, returns3)
-        - _scale_columns(into, returns3[targets])
-        + sp.csc_array(mutual @ into)
-        + sp.csc_array(edges @ mutual_into)
-        + 2 * mutual_into.multiply(walks2)
-        + into.multiply(back2)
-    )
-    return counts
-
-
-def _closed_triples(edges: sp.csr_array, nodes: IntArray) -> IntArray:
-    """Return the number of closed walks of three edges through each of ``nodes``, zero elsewhere, shape (n,)."""
-    returns = np.zeros(edges.shape[0], dtype=np.int64)
-    for start in range(0, nodes.size, 1024):  # a few columns of A·A at a time
-        block = nodes[start : start + 1024]
-        walks2 = sp.csc_array(edges @ sp.csc_array(edges[:, block]))
-        out_of = sp.csc_array(edges[block, :].T)
-        returns[block] = np.asarray(out_of.multiply(walks2).sum(axis=0), dtype=np.int64).ravel()
-    return returns
-
-
-def _scale_rows(matrix: sp.csc_array, factors: IntArray) -> sp.csc_array:
-    return sp.csc_array((matrix.data * factors[matrix.indices], matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
-def _scale_columns(matrix: sp.csc_array, factors: IntArray) -> sp.csc_array:
-    repeated = np.repeat(factors, np.diff(matrix.indptr))
-    return sp.csc_array((matrix.data * repeated, matrix.indices, matrix.indptr), shape=matrix.shape)
+            exact = count_long_paths(adjacency, field, counts, max_paths=max_paths)
+        yield SimplePathCounts(
+            targets=block,
+            indptr=field.indptr,
+            sources=field.nodes,
+            distances=field.distances,
+            counts=counts,
+            exact=exact,
+        )
 
 
 def _check_no_overflow(adjacency: Adjacency, num_layers: int) -> None:
     """Refuse graphs whose intermediate sums could leave int64.
 
     With d the largest in-degree, walks of l edges between two nodes number at most d^(l - 1), closed ones at most
-    d^(l - 1) too; the formula for l = 4 adds twelve terms of at most d^3.
+    d^(l - 1) too; the formulae add fewer than twelve terms of at most that size.
     """
     largest = int(np.diff(adjacency.indptr).max(initial=0))
     length = min(num_layers, LONGEST_CLOSED_FORM)

@@ -1,19 +1,46 @@
-"""Base classifiers to smooth: the paper's architectures, the ablation token and the skip connection."""
+"""Base classifiers to smooth: the paper's architectures, the ablation token and the skip connection.
 
-from graycert.models.build import ARCHITECTURES, build_from_config, build_model
-from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
-from graycert.models.protocol import NodeClassifier, RowwiseStart
-from graycert.models.weights import load_model, load_weights, save_model
+Names are imported on first use, so that the command line checks a model's name without loading torch.
+"""
 
-__all__ = [
-    "ARCHITECTURES",
-    "InterceptionGNN",
-    "ModelConfig",
-    "NodeClassifier",
-    "RowwiseStart",
-    "build_from_config",
-    "build_model",
-    "load_model",
-    "load_weights",
-    "save_model",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graycert.models.build import build_from_config as build_from_config
+    from graycert.models.build import build_model as build_model
+    from graycert.models.interception_gnn import InterceptionGNN as InterceptionGNN
+    from graycert.models.interception_gnn import ModelConfig as ModelConfig
+    from graycert.models.names import ARCHITECTURES as ARCHITECTURES
+    from graycert.models.protocol import NodeClassifier as NodeClassifier
+    from graycert.models.protocol import RowwiseStart as RowwiseStart
+    from graycert.models.weights import load_model as load_model
+    from graycert.models.weights import load_weights as load_weights
+    from graycert.models.weights import save_model as save_model
+
+_HOME = {
+    "ARCHITECTURES": "graycert.models.names",
+    "InterceptionGNN": "graycert.models.interception_gnn",
+    "ModelConfig": "graycert.models.interception_gnn",
+    "NodeClassifier": "graycert.models.protocol",
+    "RowwiseStart": "graycert.models.protocol",
+    "build_from_config": "graycert.models.build",
+    "build_model": "graycert.models.build",
+    "load_model": "graycert.models.weights",
+    "load_weights": "graycert.models.weights",
+    "save_model": "graycert.models.weights",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'graycert.models' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -11,9 +11,10 @@ from graycert.models.gat import build_gat
 from graycert.models.gatv2 import build_gatv2
 from graycert.models.gcn import build_gcn
 from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
+from graycert.models.names import ARCHITECTURES
 from graycert.models.sma import build_sma
 
-ARCHITECTURES: dict[str, Callable[[ModelConfig], InterceptionGNN]] = {
+_BUILDERS: dict[str, Callable[[ModelConfig], InterceptionGNN]] = {
     "gcn": build_gcn,
     "gat": build_gat,
     "gatv2": build_gatv2,
@@ -58,7 +59,7 @@ def build_model(
     References:
         Scholten et al. (2022), Appendix "Hyperparameters".
     """
-    check_choice("architecture", architecture, list(ARCHITECTURES))
+    check_choice("architecture", architecture, ARCHITECTURES)
     seed = check_seed(seed)
     num_features, num_classes = _dimensions(data)
     if hidden_channels is None:
@@ -80,10 +81,10 @@ def build_model(
 
 def build_from_config(config: ModelConfig, *, seed: int = 0) -> InterceptionGNN:
     """Build the model that ``config`` describes, with weights drawn from ``seed``."""
-    check_choice("architecture", config.architecture, list(ARCHITECTURES))
+    check_choice("architecture", config.architecture, ARCHITECTURES)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return ARCHITECTURES[config.architecture](config)
+        return _BUILDERS[config.architecture](config)
 
 
 def _dimensions(data: Any) -> tuple[int, int]:

@@ -25,6 +25,10 @@ class GATLayer(MessagePassingLayer):
         """Attend over the in-neighbours and add the bias."""
         return torch.as_tensor(self.conv(hidden, edge_index))
 
+    def aggregate_first(self, hidden: Tensor, edge_index: Tensor, in_degree: Tensor, num_receivers: int) -> Tensor:  # noqa: ARG002
+        """Attend as `aggregate` does, for the first rows."""
+        return torch.as_tensor(self.conv((hidden, hidden[:num_receivers]), edge_index))
+
 
 def attention_widths(config: ModelConfig) -> list[tuple[int, int, int]]:
     """Return (in, out per head, heads) per layer: all heads are concatenated, the last layer has one head."""

@@ -26,6 +26,11 @@ class GATv2Layer(MessagePassingLayer):
         """Attend over the in-neighbours and add the bias."""
         return torch.as_tensor(self.conv(hidden.chunk(2, dim=-1), edge_index))
 
+    def aggregate_first(self, hidden: Tensor, edge_index: Tensor, in_degree: Tensor, num_receivers: int) -> Tensor:  # noqa: ARG002
+        """Attend as `aggregate` does, for the first rows."""
+        senders, receivers = hidden.chunk(2, dim=-1)
+        return torch.as_tensor(self.conv((senders, receivers[:num_receivers]), edge_index))
+
 
 def build_gatv2(config: ModelConfig) -> InterceptionGNN:
     """Build a GATv2: ``heads`` heads of ``hidden_channels`` each, one output head, ELU between layers."""

@@ -26,6 +26,14 @@ class GCNLayer(MessagePassingLayer):
         """Sum the normalised messages and add the bias."""
         return torch.as_tensor(self.conv(hidden, edge_index))
 
+    def aggregate_first(self, hidden: Tensor, edge_index: Tensor, in_degree: Tensor, num_receivers: int) -> Tensor:
+        """Sum as `aggregate` does, for the first rows."""
+        source, receiver = edge_index
+        scale = (in_degree + 1).to(hidden.dtype).rsqrt().unsqueeze(1)  # with the self-loop
+        scaled = scale * hidden
+        total = scaled[:num_receivers].index_add(0, receiver, scaled[source])
+        return torch.as_tensor(scale[:num_receivers] * total + self.conv.bias)
+
 
 def build_gcn(config: ModelConfig) -> InterceptionGNN:
     """Build a GCN: hidden width ``hidden_channels``, ReLU between layers."""

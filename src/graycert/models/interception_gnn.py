@@ -73,6 +73,17 @@ class MessagePassingLayer(nn.Module, ABC):
     def aggregate(self, hidden: Tensor, edge_index: Tensor) -> Tensor:
         """Return the layer's output from projected rows, shape (num_nodes, out_channels)."""
 
+    @abstractmethod
+    def aggregate_first(self, hidden: Tensor, edge_index: Tensor, in_degree: Tensor, num_receivers: int) -> Tensor:
+        """Return the output of the first rows alone: what `aggregate` gives them, without computing the others.
+
+        Args:
+            hidden: Projected rows of the receivers, then of their other sources, shape (num_nodes, width).
+            edge_index: All in-edges of the receivers, no self-loops, int64 (2, num_edges).
+            in_degree: In-edges of every node, int64 (num_nodes,).
+            num_receivers: How many rows to return.
+        """
+
 
 class InterceptionGNN(nn.Module):
     r"""A message-passing classifier f with a trainable ablation token and an optional skip connection.

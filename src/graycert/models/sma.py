@@ -37,21 +37,32 @@ class SoftMedoidLayer(MessagePassingLayer):
         """Replace each row by the soft medoid of its in-neighbours and itself, and add the bias."""
         num_nodes = hidden.size(0)
         edges, weights = gcn_norm(edge_index, None, num_nodes, dtype=hidden.dtype)
-        order, slot, degree = _rank_in_neighbors(edges[1], weights, num_nodes)
+        return self._medoids(hidden, edges, weights, num_nodes)
+
+    def aggregate_first(self, hidden: Tensor, edge_index: Tensor, in_degree: Tensor, num_receivers: int) -> Tensor:
+        """Aggregate as `aggregate` does, for the first rows."""
+        loops = torch.arange(num_receivers, device=hidden.device).expand(2, -1)
+        edges = torch.cat([edge_index, loops], dim=1)
+        scale = (in_degree + 1).to(hidden.dtype).rsqrt()
+        return self._medoids(hidden, edges, scale[edges[0]] * scale[edges[1]], num_receivers)
+
+    def _medoids(self, hidden: Tensor, edges: Tensor, weights: Tensor, num_receivers: int) -> Tensor:
+        """Return the soft medoids of the first ``num_receivers`` rows over weighted in-edges, plus the bias."""
+        order, slot, degree = _rank_in_neighbors(edges[1], weights, num_receivers)
         sources, receivers, weights = edges[0][order], edges[1][order], weights[order]
         considered = slot < self.num_neighbors
         sources, receivers = sources[considered], receivers[considered]
         weights, slot = weights[considered], slot[considered]
         degree = degree.clamp(max=self.num_neighbors)
 
-        medoid = torch.zeros_like(hidden)
+        medoid = hidden.new_zeros(num_receivers, hidden.size(1))
         low = 0
         for high in _degree_bounds(self.num_neighbors):  # similar degrees together: little padding
             nodes = ((degree > low) & (degree <= high)).nonzero().squeeze(1)
             low = high
             if not nodes.numel():
                 continue
-            row = torch.full((num_nodes,), -1, dtype=torch.long, device=hidden.device)
+            row = torch.full((num_receivers,), -1, dtype=torch.long, device=hidden.device)
             row[nodes] = torch.arange(nodes.numel(), device=hidden.device)
             mine = row[receivers] >= 0
             place = (row[receivers[mine]], slot[mine])

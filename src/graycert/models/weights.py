@@ -13,8 +13,9 @@ from safetensors.torch import save as serialize_tensors
 
 from graycert._validation import check_choice
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
-from graycert.models.build import ARCHITECTURES, build_from_config
+from graycert.models.build import build_from_config
 from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
+from graycert.models.names import ARCHITECTURES
 
 FORMAT_VERSION = 1
 
@@ -135,7 +136,7 @@ def _read_config(path: Path) -> ModelConfig:
         )
     try:
         config = ModelConfig(**document["config"])
-        check_choice("architecture", config.architecture, list(ARCHITECTURES))
+        check_choice("architecture", config.architecture, ARCHITECTURES)
         return config
     except (KeyError, TypeError, GraycertError) as error:
         raise InvalidFileError(f"{path} does not describe a graycert model: {error}.") from error

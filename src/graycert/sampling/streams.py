@@ -71,12 +71,13 @@ class CoinStream:
         return self._coins("node", samples, node_ids, p_ablate)
 
     def _coins(self, kind: str, samples: Tensor, ids: Tensor, probability: float) -> Tensor:
-        sample_key = mix(mix(samples * _GOLDEN + self._key(kind, "sample")))
-        id_key = mix(ids * _GOLDEN + self._key(kind, "id"))
+        sample_key = mix(mix(samples * _GOLDEN + self.key(kind, "sample")))
+        id_key = mix(ids * _GOLDEN + self.key(kind, "id"))
         hashed = mix(sample_key.unsqueeze(1) ^ id_key.unsqueeze(0))
         return _shift_right(hashed, 64 - _UNIFORM_BITS) < interception_threshold(probability)
 
-    def _key(self, kind: str, role: str) -> int:
+    def key(self, kind: str, role: str) -> int:
+        """Return the 64-bit key of a kind of coin ("edge", "node") and a role ("sample", "id")."""
         text = f"graycert/1 {self.seed} {self.purpose.value} {kind} {role}".encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 

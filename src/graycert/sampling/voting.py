@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -13,50 +13,59 @@ from torch_geometric.utils import sort_edge_index
 
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.models.protocol import RowwiseStart, evaluate, has_skip, starts_rowwise
+from graycert.models.protocol import RowwiseStart, evaluate, has_skip
+from graycert.models.rowwise_start import rowwise_start
+from graycert.sampling.disjoint_copies import DisjointCopies
 from graycert.sampling.field_graph import FieldGraph, field_graph, whole_graph
-from graycert.sampling.interception import InterceptionSampler, ablate, disjoint_copies
+from graycert.sampling.memory import peak_bytes
+from graycert.sampling.merged_copies import MergedCopies
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
 
 Progress = Callable[[int], None]
 
-_MEMORY_BUDGET = 256 * 2**20  # bytes of activations per forward pass
-_AGREEMENT_SAMPLES = 3
-_AGREEMENT_TOLERANCE = 1e-3  # relative to the largest logit; copies and single passes round differently
+_MEMORY_BUDGET = 32 * 2**20  # bytes of activations per forward pass on the CPU; larger blocks are mapped anew each time
+_CUDA_BUDGET = 1024 * 2**20
+_MOST_COPIES = 256
+_CHUNK = 4096  # sample numbers at a time
+_AGREEMENT_TOLERANCE = 1e-3  # relative to how much logits vary
+_ROUNDING = 1e-5  # relative to the largest logit
 
 
 @dataclass(frozen=True)
 class VotingEngine:
     """Draws votes for fixed model, graph, targets and smoothing.
 
-    Several samples go through the model in one forward pass, as disjoint copies of the receptive field of the
-    targets. Deleted edges are removed from ``edge_index``, ablation replaces whole rows, one draw serves all layers,
-    and the skip branch, which no draw touches, is evaluated once.
+    Several samples go through the model in one forward pass. Deleted edges are removed from ``edge_index``, ablation
+    replaces whole rows, one draw serves all layers, and the skip branch, which no draw touches, is evaluated once.
 
     Args:
-        model: The classifier, in evaluation mode.
+        model: What is evaluated, in evaluation mode.
         field: Part of the graph that is evaluated.
-        rows: What is masked per sample: projected rows where the model starts row-wise, else features (n, width).
-        token_row: The row of an ablated node, shape (width,).
+        rows: Row of each node of the field, then that of an ablated node: projected rows where the model starts
+            row-wise, else features; shape (num_nodes + 1, width).
         skip_logits: What the skip connection adds per target, shape (num_targets, num_classes), or None.
         smoothing: p_d and p_a.
         num_classes: Number C of classes.
         rowwise: Whether ``rows`` are projected rows.
-        samples_per_pass: Copies per forward pass.
+        draws: How samples become graphs.
         name: Which evaluation this is, for people.
     """
 
     model: nn.Module
     field: FieldGraph
     rows: Tensor
-    token_row: Tensor
     skip_logits: Tensor | None
     smoothing: InterceptionSmoothing
     num_classes: int
     rowwise: bool
-    samples_per_pass: int
+    draws: DisjointCopies | MergedCopies
     name: str
+
+    @property
+    def samples_per_pass(self) -> int:
+        """Most samples per forward pass."""
+        return self.draws.samples_per_pass
 
     def votes(
         self,
@@ -73,28 +82,35 @@ class VotingEngine:
         goes to the class with the lowest index. Memory does not grow with ``num_samples``.
         """
         check_integer("num_samples", num_samples, at_least=1)
-        device = self.rows.device
-        total = torch.zeros(self.field.targets.numel(), self.num_classes, dtype=torch.long, device=device)
+        num_targets, end = self.field.targets.numel(), first_sample + num_samples
+        total = torch.zeros(num_targets * self.num_classes, dtype=torch.long, device=self.rows.device)
+        done = 0
         with torch.inference_mode(), evaluation_mode(self.model):
-            for low in range(first_sample, first_sample + num_samples, self.samples_per_pass):
-                high = min(low + self.samples_per_pass, first_sample + num_samples)
-                samples = torch.arange(low, high, device=device)
-                classes = self.logits(seed, purpose, samples).argmax(dim=-1)
-                total.scatter_add_(1, classes.T, torch.ones_like(classes.T))
-                if progress is not None:
-                    progress(high - low)
-        return total.cpu().numpy()
+            for low in range(first_sample, end, _CHUNK):
+                samples = torch.arange(low, min(low + _CHUNK, end), device=self.rows.device)
+                for target, scores in self._batches(seed, purpose, samples):
+                    total += torch.bincount(target * self.num_classes + scores.argmax(dim=1), minlength=total.numel())
+                    before, done = done // num_targets, done + target.numel()
+                    if progress is not None and done // num_targets > before:
+                        progress(done // num_targets - before)
+        return total.reshape(num_targets, self.num_classes).cpu().numpy()
 
     def logits(self, seed: int, purpose: Purpose, samples: Tensor) -> Tensor:
         """Return class scores of the given samples, shape (num_samples, num_targets, num_classes)."""
-        sampler = InterceptionSampler(self.smoothing, CoinStream(seed, purpose), self.field.edge_ids, self.field.nodes)
-        draw = sampler.draw(samples)
-        copies, num_nodes = samples.numel(), self.field.nodes.numel()
-        edges = disjoint_copies(self.field.edge_index, draw.kept, num_nodes=num_nodes)
-        rows = ablate(self.rows, self.token_row, draw.ablated).reshape(copies * num_nodes, -1)
-        out = evaluate(self.model, rows, edges, rowwise=self.rowwise)
-        scores: Tensor = out.reshape(copies, num_nodes, self.num_classes)[:, self.field.targets]
-        return scores if self.skip_logits is None else scores + self.skip_logits
+        scores = torch.cat([scores for _, scores in self._batches(seed, purpose, samples)])
+        return scores.reshape(samples.numel(), self.field.targets.numel(), self.num_classes)
+
+    def _batches(self, seed: int, purpose: Purpose, samples: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield targets, as positions in the list of targets, and their scores; sample by sample."""
+        done = 0
+        for batch in self.draws.batches(self.smoothing, CoinStream(seed, purpose), samples):
+            out = evaluate(self.model, self.rows[batch.rows], batch.edge_index, rowwise=self.rowwise)
+            if out.shape != (batch.rows.numel(), self.num_classes):
+                raise ValueError(f"expected one row of scores per node, got shape {tuple(out.shape)}")
+            scores = out[batch.outputs]
+            places = torch.arange(done, done + scores.size(0), device=scores.device) % self.field.targets.numel()
+            done += scores.size(0)
+            yield places, scores if self.skip_logits is None else scores + self.skip_logits[places]
 
 
 def build_engine(
@@ -108,7 +124,7 @@ def build_engine(
     device: torch.device | None = None,
     batch_size: int | None = None,
 ) -> VotingEngine:
-    """Choose how the model is evaluated, and check the choice on a few draws.
+    """Choose how the model is evaluated, and check the choice on draws.
 
     Args:
         model: ``forward(x, edge_index)`` -> (num_nodes, num_classes); see `graycert.models.protocol`.
@@ -119,17 +135,18 @@ def build_engine(
         ablation_token: Features of an ablated node, shape (num_features,); default the model's own
             ``ablation_token``, else zeros. It must not depend on the features of the graph.
         device: Where to compute; default where the model's parameters are.
-        batch_size: Samples per forward pass; default from a memory budget. Votes do not depend on it.
+        batch_size: Most samples per forward pass; default from a memory budget. Votes do not depend on it.
 
     Raises:
         InvalidParameterError: If the token or the model's output has the wrong shape.
         UnsoundSetupError: ``skip-not-local`` if the model has ``skip`` but no ``skip_logits``.
     """
+    if batch_size is not None:
+        check_integer("batch_size", batch_size, at_least=1)
     where = device or next((p.device for p in model.parameters()), torch.device("cpu"))
     edge_index = sort_edge_index(data.edge_index.cpu(), sort_by_row=False)  # votes do not depend on the order of edges
     nodes = torch.tensor(targets)  # a copy: results hand out read-only arrays
     whole = whole_graph(edge_index, nodes, num_nodes=data.num_nodes)
-    part = field_graph(edge_index, nodes, num_nodes=data.num_nodes, num_layers=num_layers)
     x = data.x
     token = ablation_row(model, ablation_token, num_features=x.size(1)).to(where, x.dtype)
 
@@ -137,65 +154,120 @@ def build_engine(
         model.to(where)
         clean, edges = x.to(where), edge_index.to(where)
         scores = check_scores(model(clean, edges), num_nodes=x.size(0), x=x)
-        rowwise = starts_rowwise(model, clean, edges, scores)
-        start = "first layer once" if rowwise else "any model"
-
-        def engine(field: FieldGraph, copies: int, name: str) -> VotingEngine:
-            return _assemble(
-                model, x, token, field.to(where), smoothing, copies, name, rowwise=rowwise, num_classes=scores.size(1)
-            )
-
-        reference = engine(whole, 1, f"torch, {start}, one full graph per pass")
-        copies = batch_size or _copies_within_budget(model, part, reference.rows.size(1), edge_index.size(1))
-        check_integer("batch_size", copies, at_least=1)
+        split = rowwise_start(model, clean, edges, scores)
+        start = "any model" if split is None else "first layer once"
+        rows = torch.cat([clean, token.unsqueeze(0)])
+        whole = whole.to(where)
+        reference = VotingEngine(
+            model=split or model,
+            field=whole,
+            rows=rows if split is None else cast("RowwiseStart", split).project(rows),
+            skip_logits=_skip_logits(model, clean[whole.targets]),
+            smoothing=smoothing,
+            num_classes=scores.size(1),
+            rowwise=split is not None,
+            draws=DisjointCopies(whole, 1),
+            name=f"torch, {start}, one full graph per pass",
+        )
+        part = field_graph(edge_index, nodes, num_nodes=data.num_nodes, num_layers=num_layers)
         if edge_index.numel() == 0 or part.nodes.numel() == 0:
             return reference
-        # Never assumed: a model may number nodes, or normalise by degrees that the field does not show.
+        return _fastest(reference, part, num_layers, batch_size)
+
+
+def _fastest(reference: VotingEngine, field: FieldGraph, num_layers: int, batch_size: int | None) -> VotingEngine:
+    """Return the engine that does least among those that agree with ``reference``.
+
+    Never assumed: a model may number nodes, or read degrees that a smaller graph does not show. A model that sends
+    messages over edges as they are given computes a target's scores from its computation tree, which every candidate
+    holds entirely; so candidates can only differ if a module reads more of the graph than arrives, and then the
+    draws of `_situations`, from no interception to nearly everything, show different degrees.
+    """
+    where = reference.rows.device
+    field = field.to(where)
+    visible = torch.cat([field.nodes, torch.tensor([reference.rows.size(0) - 1], device=where)])
+    units = _units_within_budget(reference)
+    most = batch_size or _MOST_COPIES
+    per_copy = field.nodes.numel() + field.edge_index.size(1)
+    copies = DisjointCopies(field, batch_size or max(1, min(most, units // per_copy)))
+    merged = [MergedCopies(field, num_layers, in_degrees, most, units) for in_degrees in (False, True)]
+    name = reference.name.rpartition(", ")[0]
+    situations = _situations(reference)
+    candidates: list[tuple[DisjointCopies | MergedCopies, str]] = [
+        *((draws, f"{name}, disjoint copies with equal subtrees merged") for draws in merged if where.type == "cpu"),
+        (copies, f"{name}, disjoint copies of the receptive field"),
+    ]
+    expected = [_logits_under(reference, situation, one_by_one=True) for situation in situations]
+    for draws, text in candidates:
+        engine = replace(reference, field=field, rows=reference.rows[visible], draws=draws, name=text)
         try:
-            batched = engine(part, copies, f"torch, {start}, disjoint copies of the receptive field")
-            return batched if _agree(batched, reference) else reference
-        except Exception:  # e.g. one learned row per node: whatever it raises, it needs the whole graph
-            return reference
+            found = (_logits_under(engine, situation, visible) for situation in situations)
+            if all(_agree(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
+                return engine
+        except Exception:  # e.g. one learned row per node: whatever it raises, it needs a larger graph
+            continue
+    return reference
 
 
-def _assemble(
-    model: nn.Module,
-    x: Tensor,
-    token: Tensor,
-    field: FieldGraph,
-    smoothing: InterceptionSmoothing,
-    copies: int,
-    name: str,
-    *,
-    rowwise: bool,
-    num_classes: int,
-) -> VotingEngine:
-    rows = x[field.nodes.to(x.device)].to(field.nodes.device)
-    token_row = token
-    skip_logits = None
-    if has_skip(model):
-        if not hasattr(model, "skip_logits"):
-            raise UnsoundSetupError(
-                "skip-not-local",
-                "`model.skip` is True but the model has no `skip_logits(x)`, so what the skip connection shows of "
-                "non-ablated features is unknown. Add the method, or remove the attribute.",
-            )
-        skip_logits = model.skip_logits(rows[field.targets])  # type: ignore[operator]
-    if rowwise:
-        projected = cast("RowwiseStart", model).project(torch.cat([rows, token.unsqueeze(0)]))
-        rows, token_row = projected[:-1], projected[-1]
-    return VotingEngine(
-        model=model,
-        field=field,
-        rows=rows,
-        token_row=token_row,
-        skip_logits=skip_logits,
-        smoothing=smoothing,
-        num_classes=num_classes,
-        rowwise=rowwise,
-        samples_per_pass=copies,
-        name=name,
-    )
+@dataclass(frozen=True)
+class _Situation:
+    """What two evaluations are compared on: ``num_samples`` draws from ``smoothing`` with the given rows."""
+
+    smoothing: InterceptionSmoothing
+    num_samples: int
+    rows: Tensor
+
+
+def _situations(reference: VotingEngine) -> list[_Situation]:
+    """Return draws from no interception to much, on the graph's rows and on rows that no attacker chooses."""
+    rows = reference.rows
+    noise = torch.randn(rows.shape, generator=torch.Generator().manual_seed(0), dtype=rows.dtype).to(rows.device)
+    if not reference.rowwise:
+        noise = noise.abs_()  # some models take logarithms or look rows up
+    nothing, much = InterceptionSmoothing(p_delete=0, p_ablate=0), InterceptionSmoothing(p_delete=0.5, p_ablate=0.1)
+    return [
+        *(_Situation(reference.smoothing, 2, values) for values in (rows, noise)),
+        *(_Situation(nothing, 1, values) for values in (rows, noise)),
+        _Situation(much, 1, noise),
+    ]
+
+
+def _logits_under(
+    engine: VotingEngine, situation: _Situation, visible: Tensor | None = None, *, one_by_one: bool = False
+) -> Tensor:
+    samples = torch.arange(situation.num_samples, device=engine.rows.device)
+    rows = situation.rows if visible is None else situation.rows[visible]
+    drawn = replace(engine, smoothing=situation.smoothing, rows=rows)
+    parts = list(samples.unsqueeze(1)) if one_by_one else [samples]
+    return torch.cat([drawn.logits(0, Purpose.AUDIT, part) for part in parts])
+
+
+def _agree(ours: Tensor, theirs: Tensor) -> bool:
+    """Return whether logits are equal up to rounding, beside how much they vary over samples and targets."""
+    spread = (theirs - theirs.mean(dim=(0, 1))).abs().mean()
+    tolerance = _AGREEMENT_TOLERANCE * spread + _ROUNDING * theirs.abs().amax(dim=-1, keepdim=True)
+    return bool(((ours - theirs).abs() <= tolerance).all())
+
+
+def _units_within_budget(reference: VotingEngine) -> int:
+    """Return how many nodes and edges together a pass may have, from the memory that one pass takes."""
+    samples = torch.zeros(1, dtype=torch.long, device=reference.rows.device)
+    (batch,) = reference.draws.batches(reference.smoothing, CoinStream(0, Purpose.AUDIT), samples)
+    taken = peak_bytes(lambda: reference.logits(0, Purpose.AUDIT, samples))
+    budget = _MEMORY_BUDGET if samples.device.type == "cpu" else _CUDA_BUDGET
+    return max(1, budget * (batch.rows.numel() + batch.edge_index.size(1)) // max(1, taken))
+
+
+def _skip_logits(model: nn.Module, x: Tensor) -> Tensor | None:
+    if not has_skip(model):
+        return None
+    if not hasattr(model, "skip_logits"):
+        raise UnsoundSetupError(
+            "skip-not-local",
+            "`model.skip` is True but the model has no `skip_logits(x)`, so what the skip connection shows of "
+            "non-ablated features is unknown. Add the method, or remove the attribute.",
+        )
+    return torch.as_tensor(model.skip_logits(x))  # type: ignore[operator]
 
 
 def check_scores(out: Any, *, num_nodes: int, x: Tensor) -> Tensor:
@@ -217,14 +289,6 @@ def check_scores(out: Any, *, num_nodes: int, x: Tensor) -> Tensor:
     return out
 
 
-def _agree(batched: VotingEngine, reference: VotingEngine) -> bool:
-    samples = torch.arange(_AGREEMENT_SAMPLES, device=reference.rows.device)
-    ours = batched.logits(0, Purpose.AUDIT, samples)
-    theirs = torch.cat([reference.logits(0, Purpose.AUDIT, sample.unsqueeze(0)) for sample in samples])
-    scale = theirs.abs().amax().clamp(min=1e-30)
-    return bool(((ours - theirs).abs() <= _AGREEMENT_TOLERANCE * scale).all())
-
-
 def ablation_row(model: nn.Module, token: Tensor | None, *, num_features: int) -> Tensor:
     """Return the features of an ablated node: ``token``, else the model's own ``ablation_token``, else zeros.
 
@@ -241,15 +305,6 @@ def ablation_row(model: nn.Module, token: Tensor | None, *, num_features: int) -
             "Leave it out to use the model's own token or zeros; a model trained on other features does not fit."
         )
     return row.detach()
-
-
-def _copies_within_budget(model: nn.Module, field: FieldGraph, width: int, num_edges: int) -> int:
-    """Estimate how many copies fit: a few activations per node and per edge, as wide as the widest parameter."""
-    widest = max((p.size(0) for p in model.parameters() if p.dim() > 1), default=width)
-    per_node = 4 * (width + 3 * widest)
-    per_edge = 4 * 3 * min(widest, 1024)
-    bytes_per_copy = field.nodes.numel() * per_node + min(field.edge_index.size(1), num_edges) * per_edge
-    return max(1, min(256, _MEMORY_BUDGET // max(1, bytes_per_copy)))
 
 
 @contextmanager

@@ -4,21 +4,17 @@ import time
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from graycert._progress import progress_bar
 from graycert._validation import check_integer, check_positive, check_seed
-from graycert.data import SplitPart, validate_data
+from graycert.data import validate_data
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
-from graycert.sampling import field_graph
-from graycert.sampling.interception import InterceptionSampler, ablate, disjoint_copies
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
 from graycert.training.early_stopping import EarlyStopping
-from graycert.training.features import Features
 from graycert.training.record import TrainingRecord
+from graycert.training.smoothed_loss import SmoothedLoss
 
 _VALIDATION_DRAWS = 4
 
@@ -65,7 +61,7 @@ def train(
     """
     _check_arguments(model, split, smoothing, learning_rate, weight_decay, max_epochs, patience, seed)
     started = time.perf_counter()
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay)
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
     stopping = EarlyStopping(patience)
     epoch = 0
     with (
@@ -73,17 +69,18 @@ def train(
         progress_bar("training", total=max_epochs, unit="epochs", shown=progress) as advance,
     ):
         torch.manual_seed(seed)
-        training = _SmoothedLoss(model, split.train, smoothing, CoinStream(seed, Purpose.TRAINING))
-        validation = _SmoothedLoss(model, split.validation, smoothing, CoinStream(seed, Purpose.VALIDATION))
+        training = SmoothedLoss(model, split.train, smoothing, CoinStream(seed, Purpose.TRAINING))
+        validation = SmoothedLoss(model, split.validation, smoothing, CoinStream(seed, Purpose.VALIDATION))
+        held_out = validation.batch(range(_VALIDATION_DRAWS))
         for epoch in range(1, max_epochs + 1):
             model.train()
             optimizer.zero_grad()
-            loss = training(range(epoch, epoch + 1))
+            loss = training(training.batch(range(epoch, epoch + 1), drop=model.config.dropout))
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             model.eval()
             with torch.inference_mode():
-                seen = float(validation(range(_VALIDATION_DRAWS)))
+                seen = float(validation(held_out))
             if not seen < float("inf"):
                 raise InvalidParameterError(
                     f"`learning_rate` must keep the loss finite, got a validation loss of {seen} in epoch {epoch} "
@@ -107,37 +104,6 @@ def train(
         seed=seed,
         seconds=time.perf_counter() - started,
     )
-
-
-class _SmoothedLoss:
-    """Cross entropy of the smoothed model on the nodes of one part, averaged over draws.
-
-    Only the receptive field of the nodes is evaluated, one disjoint copy per draw.
-    """
-
-    def __init__(
-        self, model: InterceptionGNN, part: SplitPart, smoothing: InterceptionSmoothing, stream: CoinStream
-    ) -> None:
-        data = part.data
-        self.model = model
-        self.field = field_graph(
-            data.edge_index, part.nodes, num_nodes=int(data.num_nodes), num_layers=model.num_layers
-        )
-        self.features = Features(data.x[self.field.nodes])
-        self.labels = data.y[part.nodes]
-        self.sampler = InterceptionSampler(smoothing, stream, self.field.edge_ids, self.field.nodes)
-
-    def __call__(self, samples: range) -> Tensor:
-        draw = self.sampler.draw(torch.arange(samples.start, samples.stop))
-        num_nodes = self.field.nodes.numel()
-        rows = self.features.project(self.model)
-        token_row = self.model.first_layer.project(self.model.ablation_token.unsqueeze(0)).squeeze(0)
-        edges = disjoint_copies(self.field.edge_index, draw.kept, num_nodes=num_nodes)
-        hidden = ablate(rows, token_row, draw.ablated).reshape(len(samples) * num_nodes, -1)
-        scores = self.model.propagate(hidden, edges).reshape(len(samples), num_nodes, -1)[:, self.field.targets]
-        if self.model.skip:
-            scores = scores + self.model.skip_from_projection(rows[self.field.targets])
-        return cross_entropy(scores.flatten(0, 1), self.labels.repeat(len(samples)))
 
 
 def _check_arguments(

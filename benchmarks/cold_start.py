@@ -1,0 +1,149 @@
+"""Seconds of commands from a cold process: imports, and everything else by phase.
+
+Every command runs in a fresh process, several times; the fastest is shown. Weights for `certify` are trained first
+unless given. Usage: python benchmarks/cold_start.py [--graph cora_ml] [--model WEIGHTS] [--rounds 3] [--json FILE]
+"""
+
+import argparse
+import builtins
+import functools
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+STARTED = time.perf_counter()
+
+# Where a function of each phase is looked up when it is called; the modules are loaded before the command starts.
+PHASES = {
+    "load graph": ("graycert.cli.graphs", "load"),
+    "load model": ("graycert.cli.models", "choose"),
+    "split": ("graycert.cli.graphs", "test_nodes"),
+    "check graph": ("graycert.certification", "validate_data"),
+    "audit": ("graycert.certification", "audit_model"),
+    "bounds": ("graycert.certification", "evaluate_deltas"),
+    "engine": ("graycert.certification", "choose_engine"),
+    "foresight": ("graycert.certification", "check_can_certify"),
+    "certificates": ("graycert.certification", "certify_votes"),
+    "fingerprint": ("graycert.certification", "graph_fingerprint"),
+    "save and report": ("graycert.results.store", "save_run"),
+    "save model": ("graycert.cli.certify", "_keep_model"),
+}
+ENGINES = (("graycert.sampling.compiled", "CompiledEngine"), ("graycert.sampling.voting", "VotingEngine"))
+
+
+class Clock:
+    """Adds up the seconds of outermost imports, and per phase those of its calls without the imports inside."""
+
+    def __init__(self) -> None:
+        self.imports = 0.0
+        self.phases: dict[str, float] = defaultdict(float)
+        self._inside = False
+
+    def importing(self, load: Any) -> Any:
+        """Return ``load``, timed unless it is called by another import."""
+
+        @functools.wraps(load)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if self._inside:
+                return load(*args, **kwargs)
+            self._inside = True
+            started = time.perf_counter()
+            try:
+                return load(*args, **kwargs)
+            finally:
+                self.imports += time.perf_counter() - started
+                self._inside = False
+
+        return timed
+
+    def watch(self, phase: str, owner: Any, name: str) -> None:
+        """Replace a function by one that adds its seconds to ``phase``."""
+        function = getattr(owner, name)
+
+        @functools.wraps(function)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            started, imports = time.perf_counter(), self.imports
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.phases[phase] += time.perf_counter() - started - (self.imports - imports)
+
+        setattr(owner, name, timed)
+
+
+def run_here(arguments: list[str]) -> None:
+    """Run a command in this process and print its times as the last line of standard error."""
+    clock = Clock()
+    builtins.__import__ = clock.importing(builtins.__import__)
+    importlib.import_module = clock.importing(importlib.import_module)
+    main = importlib.import_module("graycert.cli.main").main
+    if arguments[0] == "certify":
+        for phase, (module, name) in PHASES.items():
+            clock.watch(phase, importlib.import_module(module), name)
+        for module, name in ENGINES:
+            clock.watch("sampling", getattr(importlib.import_module(module), name), "votes")
+    status = main(arguments)
+    total = time.perf_counter() - STARTED
+    modules = [name for name in ("torch", "torch_geometric", "numba", "pandas", "matplotlib") if name in sys.modules]
+    clock.phases["rest"] = total - clock.imports - sum(clock.phases.values())
+    record = {"status": status, "total": total, "imports": clock.imports, "phases": clock.phases, "modules": modules}
+    print("\n" + json.dumps(record), file=sys.stderr)
+
+
+def run_cold(arguments: list[str], rounds: int) -> dict[str, Any]:
+    """Return the record of the fastest of ``rounds`` fresh processes; ``wall`` includes starting Python."""
+    records = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        command = [sys.executable, str(Path(__file__)), "--here", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        wall = time.perf_counter() - started
+        if done.returncode or json.loads(done.stderr.splitlines()[-1])["status"]:
+            raise SystemExit(f"graycert {' '.join(arguments)} failed:\n{done.stderr}")
+        records.append({**json.loads(done.stderr.splitlines()[-1]), "wall": wall, "command": arguments})
+    return min(records, key=lambda record: record["total"] - record["imports"])
+
+
+def main() -> None:
+    """Print one line per command, and the phases of `certify`."""
+    if sys.argv[1:2] == ["--here"]:
+        run_here(sys.argv[2:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graph", default="cora_ml")
+    parser.add_argument("--model", help="weights; default: a GAT trained for 30 epochs")
+    parser.add_argument("--n0", default="1000")
+    parser.add_argument("--n1", default="3000")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="write the records to this file")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        weights, run = options.model or f"{folder}/model.safetensors", f"{folder}/run"
+        graph = ["--graph", options.graph]
+        if options.model is None:
+            run_cold(["train", *graph, "--max-epochs", "30", "--learning-rate", "0.01", "--out", weights], 1)
+        certify = ["certify", *graph, "--model", weights, "--n0", options.n0, "--n1", options.n1]
+        certify += ["--out", run, "--overwrite"]
+        run_cold(certify, 1)  # compiles what is not in the kernel cache
+        commands = [certify, ["--help"], ["datasets"], ["report", run], ["bounds", *graph], ["verify", run]]
+        records = [run_cold(command, options.rounds) for command in commands]
+    print(f"{'command':10} {'wall':>8} {'imports':>8} {'besides':>8}   modules")
+    for record in records:
+        besides = record["total"] - record["imports"]
+        times = f"{record['wall']:7.2f}s {record['imports']:7.2f}s {besides:7.2f}s"
+        print(f"{record['command'][0]:10} {times}   {', '.join(record['modules'])}")
+    print("\ncertify, besides imports:")
+    for phase, seconds in records[0]["phases"].items():
+        print(f"  {phase:16} {1e3 * seconds:8.1f} ms")
+    if options.json is not None:
+        options.json.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""How all kernels are compiled: cached on disk, without the GIL, products and sums fused, nothing else relaxed.
+
+Numba notices a change of the file that a kernel is written in, but not of the kernels it calls. So the cache lies in
+a folder named after the contents of all files with kernels: a changed one is never run in a mixture with old ones.
+"""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import config
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+_PACKAGE = Path(__file__).parent
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function on its first call, or load it from the disk cache."""
+    return _compiled(function)
+
+
+def inlined(function: Function) -> Function:
+    """Compile a function into its callers."""
+    return _compiled(function, inline="always")
+
+
+def is_cached(*kernels: Callable[..., object]) -> bool:
+    """Return whether an earlier process has left these kernels on disk, or this one has compiled them."""
+    return all(_is_cached(cast("Any", each)) for each in kernels)
+
+
+def _is_cached(dispatcher: Any) -> bool:
+    if dispatcher.signatures:
+        return True
+    name = dispatcher.py_func.__qualname__
+    module = Path(dispatcher.py_func.__code__.co_filename).stem
+    return CACHE_FOLDER is not None and any(CACHE_FOLDER.glob(f"**/{module}.{name}-*.nbi"))
+
+
+def _compiled(function: Function, **options: Any) -> Function:
+    with _cache_folder(CACHE_FOLDER):
+        made = numba.njit(
+            nogil=True, error_model="numpy", fastmath={"contract", "nsz"}, cache=CACHE_FOLDER is not None, **options
+        )(function)
+    return cast("Function", made)
+
+
+@contextmanager
+def _cache_folder(folder: Path | None) -> Iterator[None]:
+    """Let Numba, which looks once per function, choose ``folder``; other people's kernels are left alone."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = "" if folder is None else str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def _find_folder() -> Path | None:
+    """Return a folder that can be written to: below ``NUMBA_CACHE_DIR`` or the user's cache; None if there is none."""
+    digest = hashlib.sha256()
+    for file in sorted(_PACKAGE.rglob("*.py")):
+        content = file.read_bytes()
+        if b"graycert._compilation" in content or file == Path(__file__):
+            digest.update(content)
+    base = Path(config.CACHE_DIR or _user_cache())
+    folder = base / "graycert" / f"kernels-{digest.hexdigest()[:16]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+CACHE_FOLDER = _find_folder()
+"""Where compiled kernels are kept; None if no folder can be written to."""

@@ -1,0 +1,177 @@
+"""What happens to one node's row between two aggregations, for all lanes: affine map, activation, linear map.
+
+A tile is a row with lanes, float32 (width, LANES). A chain of steps is packed into flat arrays, so that one compiled
+function serves every model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graycert._compilation import inlined, kernel
+from graycert.sampling.kernels.draws import LANES, ONE, ZERO, FloatArray, IntArray
+
+IDENTITY, RELU, ELU, LEAKY_RELU = 0, 1, 2, 3
+
+_LOG2_E = np.float32(1.4426950408889634)
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_LARGEST, _SMALLEST, _HALF = np.float32(88.0), np.float32(-87.0), np.float32(0.5)
+_C0, _C1, _C2 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
+_C3, _C4, _C5 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
+_BLAS_WORK = 2**18  # products per call below which OpenBLAS starts no threads of its own
+_BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
+
+
+@dataclass(frozen=True, eq=False)
+class RowwiseStep:
+    """x -> W · activation(scale ∘ x + shift) + bias.
+
+    Args:
+        scale: Shape (width,).
+        shift: Shape (width,).
+        activation: IDENTITY, RELU, ELU or LEAKY_RELU.
+        slope: Of the negative side: alpha of ELU, or the slope of LEAKY_RELU.
+        weight: Shape (width_out, width), or None for no linear map.
+        bias: Shape (width_out,), or None without ``weight``.
+    """
+
+    scale: FloatArray
+    shift: FloatArray
+    activation: int = IDENTITY
+    slope: float = 1.0
+    weight: FloatArray | None = None
+    bias: FloatArray | None = None
+
+    @property
+    def width_out(self) -> int:
+        """Width of the result."""
+        return int(self.scale.size if self.weight is None else self.weight.shape[0])
+
+
+class Steps(NamedTuple):
+    """A chain of steps in flat arrays.
+
+    Args:
+        shapes: Per step activation, width, width after the linear map (0 without one) and offset in ``values``,
+            int64 (num_steps, 4).
+        slopes: float32 (num_steps,).
+        values: scale, shift, weight row by row and bias, step after step; float32.
+    """
+
+    shapes: IntArray
+    slopes: FloatArray
+    values: FloatArray
+
+
+def pack_steps(steps: Sequence[RowwiseStep]) -> Steps:
+    """Pack at least one step."""
+    shapes: list[tuple[int, int, int, int]] = []
+    values: list[FloatArray] = []
+    offset = 0
+    for step in steps:
+        maps = () if step.weight is None or step.bias is None else (step.weight.ravel(), step.bias)
+        parts = (step.scale, step.shift, *maps)
+        shapes.append((step.activation, step.scale.size, step.width_out if maps else 0, offset))
+        values.extend(parts)
+        offset += sum(part.size for part in parts)
+    return Steps(
+        shapes=np.array(shapes, dtype=np.int64),
+        slopes=np.array([step.slope for step in steps], dtype=np.float32),
+        values=np.concatenate(values).astype(np.float32),
+    )
+
+
+@inlined
+def exp(x: Any) -> Any:
+    """Return e^x in float32, to two units in the last place, for x between -87 and 88; beyond, the ends.
+
+    Powers of two times a polynomial of degree 7 on [-ln 2 / 2, ln 2 / 2] (Moshier's Cephes, expf), without a branch.
+    """
+    x = min(max(x, _SMALLEST), _LARGEST)
+    n = np.floor(x * _LOG2_E + _HALF)
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    p = ((((_C0 * r + _C1) * r + _C2) * r + _C3) * r + _C4) * r + _C5
+    power = np.int32((np.int32(n) + _BIAS) << _MANTISSA_BITS).view(np.float32)
+    return (p * r * r + r + ONE) * power
+
+
+@kernel
+def _activate(tile: FloatArray, scale: FloatArray, shift: FloatArray, activation: int, slope: np.float32) -> None:
+    for c in range(scale.size):
+        row, factor, offset = tile[c], scale[c], shift[c]
+        if activation == RELU:
+            for i in range(LANES):
+                row[i] = max(row[i] * factor + offset, ZERO)
+        elif activation == ELU:
+            for i in range(LANES):
+                value = row[i] * factor + offset
+                row[i] = value if value > ZERO else slope * (exp(value) - ONE)
+        elif activation == LEAKY_RELU:
+            for i in range(LANES):
+                value = row[i] * factor + offset
+                row[i] = value if value > ZERO else slope * value
+        else:
+            for i in range(LANES):
+                row[i] = row[i] * factor + offset
+
+
+@kernel
+def _map(tile: FloatArray, weight: FloatArray, bias: FloatArray, out: FloatArray) -> None:
+    """Write W · tile + bias to ``out``, a few rows of W at a time, so that BLAS keeps to the calling thread."""
+    width_out, width = weight.shape
+    rows = max(1, _BLAS_WORK // (width * LANES))
+    for low in range(0, width_out, rows):
+        high = min(low + rows, width_out)
+        np.dot(weight[low:high], tile[:width], out[low:high])
+    for c in range(width_out):
+        row, offset = out[c], bias[c]
+        for i in range(LANES):
+            row[i] += offset
+
+
+@kernel
+def apply_steps(steps: Steps, tile: FloatArray, spare: FloatArray, out: FloatArray) -> None:
+    """Send ``tile`` through the chain; the result goes to ``out``; ``tile`` and ``spare`` are overwritten."""
+    last = steps.shapes.shape[0] - 1
+    for step in range(last + 1):
+        activation, width, width_out, start = steps.shapes[step]
+        scale = steps.values[start : start + width]
+        shift = steps.values[start + width : start + 2 * width]
+        _activate(tile, scale, shift, activation, steps.slopes[step])
+        if width_out == 0:
+            if step == last:
+                for c in range(width):
+                    out[c] = tile[c]
+            continue
+        start += 2 * width
+        weight = steps.values[start : start + width * width_out].reshape(width_out, width)
+        bias = steps.values[start + width * width_out : start + width * width_out + width_out]
+        if step == last:
+            _map(tile, weight, bias, out)
+        else:
+            _map(tile, weight, bias, spare)
+            tile, spare = spare, tile
+
+
+@kernel
+def add_static(tile: FloatArray, low: int, weights: FloatArray, table: FloatArray, rows: IntArray, width: int) -> None:
+    """Add four weighted rows that are the same in every lane: columns ``low:low + width`` of ``table[rows]``."""
+    w = weights.reshape(-1)
+    t0, t1, t2, t3 = table[rows[0]], table[rows[1]], table[rows[2]], table[rows[3]]
+    for c in range(low, low + width):
+        out, x0, x1, x2, x3 = tile[c], t0[c], t1[c], t2[c], t3[c]
+        for i in range(LANES):
+            out[i] = out[i] + w[i] * x0 + w[i + LANES] * x1 + w[i + 2 * LANES] * x2 + w[i + 3 * LANES] * x3
+
+
+@kernel
+def add_rows(tile: FloatArray, low: int, weights: FloatArray, table: FloatArray, rows: IntArray, width: int) -> None:
+    """Add four weighted rows that have lanes: columns ``low:low + width`` of ``table[rows]``."""
+    w = weights.reshape(-1)
+    t0, t1, t2, t3 = table[rows[0]], table[rows[1]], table[rows[2]], table[rows[3]]
+    for c in range(low, low + width):
+        out, x0, x1, x2, x3 = tile[c], t0[c], t1[c], t2[c], t3[c]
+        for i in range(LANES):
+            out[i] = out[i] + w[i] * x0[i] + w[i + LANES] * x1[i] + w[i + 2 * LANES] * x2[i] + w[i + 3 * LANES] * x3[i]

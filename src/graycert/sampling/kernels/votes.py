@@ -1,0 +1,49 @@
+"""Counting votes, and the votes that rounding may have decided."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert._compilation import kernel
+from graycert.sampling.kernels.draws import LANES, FloatArray
+
+NEAR_TIE = np.float32(2.0**-16)
+"""Two engines round differently, by up to about 1e-6 of the scores. A lead smaller than this share of the largest
+absolute score of the target may fall either way, and is counted as a near-tie."""
+
+
+@kernel
+def count_votes(
+    scores: FloatArray, skip: FloatArray, low: int, high: int, votes: NDArray[np.int64], near_ties: NDArray[np.int64]
+) -> None:
+    """Add the votes of lanes ``low ... high - 1``; a tie goes to the class with the lowest index.
+
+    Args:
+        scores: float32 (num_targets, num_classes, LANES).
+        skip: Added to the scores, float32 (num_targets, num_classes).
+        low: First lane that counts.
+        high: Last lane that counts, plus one.
+        votes: Result, int64 (num_targets, num_classes).
+        near_ties: Result, int64 (num_targets,): votes whose lead is below `NEAR_TIE`.
+    """
+    best = np.empty(LANES, dtype=np.float32)
+    second = np.empty(LANES, dtype=np.float32)
+    largest = np.empty(LANES, dtype=np.float32)
+    winner = np.empty(LANES, dtype=np.int32)
+    for target in range(scores.shape[0]):
+        winner[:] = 0
+        for i in range(LANES):
+            best[i] = scores[target, 0, i] + skip[target, 0]
+            largest[i] = abs(best[i])
+            second[i] = -np.inf
+        for c in range(1, scores.shape[1]):
+            row, added = scores[target, c], skip[target, c]
+            for i in range(LANES):
+                value = row[i] + added
+                largest[i] = max(largest[i], abs(value))
+                leads = value > best[i]
+                second[i] = best[i] if leads else max(second[i], value)
+                winner[i] = np.int32(c) if leads else winner[i]
+                best[i] = value if leads else best[i]
+        for i in range(low, high):
+            votes[target, winner[i]] += 1
+            near_ties[target] += best[i] - second[i] <= NEAR_TIE * largest[i]

@@ -1,0 +1,88 @@
+"""The receptive field of the targets, numbered so that every layer computes a prefix of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredField:
+    """Nodes by distance to the targets, and all edges into them.
+
+    Args:
+        nodes: Original index of each node, targets first, then by distance and index, int64 (n,).
+        sizes: ``sizes[l]`` nodes have an output of layer l that a target can depend on, l = 0..k, int64 (k + 1,);
+            ``sizes[0]`` = n, ``sizes[k]`` = number of targets.
+        indptr: In-edges of node u are ``indptr[u]:indptr[u + 1]``, sorted by original source, int64 (n + 1,).
+        edge_ids: Identity of each edge in the original graph, int64 (num_edges,).
+        sources: Source of each edge into the first ``sizes[1]`` nodes, int64 (num_messages,).
+    """
+
+    nodes: IntArray
+    sizes: IntArray
+    indptr: IntArray
+    edge_ids: IntArray
+    sources: IntArray
+
+    @property
+    def largest_in_degree(self) -> int:
+        """Of the nodes that aggregate messages."""
+        return int(np.diff(self.indptr[: self.sizes[1] + 1]).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class InEdges:
+    """A graph as in-edges by receiver, each segment sorted by source.
+
+    Args:
+        indptr: int64 (num_nodes + 1,).
+        sources: int64 (num_edges,).
+    """
+
+    indptr: IntArray
+    sources: IntArray
+
+    @classmethod
+    def of(cls, edge_index: IntArray, *, num_nodes: int, self_loops: bool) -> "InEdges":
+        """Sort the edges; ``self_loops`` tells whether they are messages (else convolutions add their own)."""
+        source, target = edge_index
+        if not self_loops:
+            proper = source != target
+            source, target = source[proper], target[proper]
+        order = np.lexsort((source, target))
+        counts = np.bincount(target, minlength=num_nodes)
+        return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), source[order].astype(np.int64))
+
+    def into(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """Return in-degrees of ``nodes`` and the positions of their in-edges, node by node."""
+        degrees = self.indptr[nodes + 1] - self.indptr[nodes]
+        starts = np.repeat(self.indptr[nodes] - (np.cumsum(degrees) - degrees), degrees)
+        return degrees, starts + np.arange(starts.size)
+
+
+def layered_field(graph: InEdges, targets: IntArray, *, num_layers: int) -> LayeredField:
+    """Return the field of distinct ``targets`` for k = ``num_layers`` steps."""
+    num_nodes = graph.indptr.size - 1
+    position = np.full(num_nodes, -1, dtype=np.int64)
+    position[targets] = np.arange(targets.size)
+    found, sizes = [targets], [targets.size]
+    for _ in range(num_layers):
+        near = np.unique(graph.sources[graph.into(found[-1])[1]])
+        near = near[position[near] < 0]
+        position[near] = sizes[-1] + np.arange(near.size)
+        found.append(near)
+        sizes.append(sizes[-1] + near.size)
+    nodes = np.concatenate(found)
+    degrees, edges = graph.into(nodes)
+    indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+    num_messages = indptr[sizes[-2]]
+    return LayeredField(
+        nodes=nodes,
+        sizes=np.array(sizes[::-1], dtype=np.int64),
+        indptr=indptr,
+        edge_ids=graph.sources[edges] * num_nodes + np.repeat(nodes, degrees),
+        sources=position[graph.sources[edges[:num_messages]]],
+    )

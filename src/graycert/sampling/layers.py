@@ -1,0 +1,307 @@
+"""From recognised operations to layers that run: an aggregation's kernel and the row-wise steps that follow it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graycert.sampling.kernels import gat, gatv2, gcn, soft_medoid, sums, tiles
+from graycert.sampling.kernels.draws import LANES, Draw, Field
+from graycert.sampling.kernels.tiles import RowwiseStep, pack_steps
+from graycert.sampling.layered_field import LayeredField
+from graycert.sampling.recognition import (
+    Activation,
+    Affine,
+    Aggregation,
+    Attention,
+    Linear,
+    NormalisedSum,
+    Operation,
+    PlainSum,
+    SoftMedoid,
+    UnknownModelError,
+)
+
+FloatArray = NDArray[np.float32]
+
+_ACTIVATIONS = {"relu": tiles.RELU, "elu": tiles.ELU, "leaky_relu": tiles.LEAKY_RELU}
+_WIDEST_SCORES = 40.0  # e^40 times _LARGEST_VALUE is far from the ends of float32
+_LARGEST_VALUE = 1e15
+_MOST_DISTANCES = 64 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One aggregation and what follows until the next.
+
+    Args:
+        aggregation: Which.
+        chain: Row-wise operations that follow, in order.
+        width_in: Columns of a row that the aggregation reads.
+    """
+
+    aggregation: Aggregation
+    chain: tuple[Linear | Affine | Activation, ...]
+    width_in: int
+
+    @property
+    def width_aggregated(self) -> int:
+        """Columns that leave the aggregation."""
+        match self.aggregation:
+            case Attention(channels=channels, mean=mean):
+                return channels * (1 if mean else self.aggregation.heads)
+            case PlainSum(width=width):
+                return width
+        return self.width_in
+
+    @cached_property
+    def steps(self) -> tuple[RowwiseStep, ...]:
+        """The chain as steps: affine map, activation, linear map."""
+        return tuple(_steps(self.chain, self.width_aggregated))
+
+    @property
+    def width_out(self) -> int:
+        """Columns of the result."""
+        return self.steps[-1].width_out
+
+    @property
+    def widest(self) -> int:
+        """Columns of the widest row on the way."""
+        heads = self.aggregation.heads if isinstance(self.aggregation, Attention) else 1
+        columns = self.width_aggregated * (heads if isinstance(self.aggregation, Attention) else 1)
+        return max(columns, self.width_in, *(max(step.scale.size, step.width_out) for step in self.steps))
+
+
+def _steps(chain: Sequence[Linear | Affine | Activation], width: int) -> list[RowwiseStep]:
+    ones, zeros = _ones(width), _zeros(width)
+    steps: list[RowwiseStep] = []
+    scale, shift, activation, slope = ones, zeros, tiles.IDENTITY, 1.0
+    pending = True
+    for operation in chain:
+        if isinstance(operation, Linear):
+            steps.append(RowwiseStep(scale, shift, activation, slope, operation.weight, operation.bias))
+            width = operation.weight.shape[0]
+            scale, shift, activation, slope, pending = _ones(width), _zeros(width), tiles.IDENTITY, 1.0, False
+        elif isinstance(operation, Affine) and activation == tiles.IDENTITY:
+            scale, shift, pending = scale * operation.scale, shift * operation.scale + operation.shift, True
+        else:
+            if activation != tiles.IDENTITY:
+                steps.append(RowwiseStep(scale, shift, activation, slope))
+                scale, shift, activation, slope = _ones(width), _zeros(width), tiles.IDENTITY, 1.0
+            if isinstance(operation, Affine):
+                scale, shift = operation.scale, operation.shift
+            else:
+                activation, slope = _ACTIVATIONS[operation.kind], operation.slope
+            pending = True
+    if pending:
+        steps.append(RowwiseStep(scale, shift, activation, slope))
+    return steps
+
+
+def _ones(width: int) -> FloatArray:
+    return np.ones(width, dtype=np.float32)
+
+
+def _zeros(width: int) -> FloatArray:
+    return np.zeros(width, dtype=np.float32)
+
+
+def split_layers(operations: Sequence[Operation]) -> tuple[list[Linear | Affine | Activation], list[Layer]]:
+    """Return the row-wise operations before the first aggregation, and the layers."""
+    start: list[Linear | Affine | Activation] = []
+    groups: list[tuple[Aggregation, list[Linear | Affine | Activation]]] = []
+    for operation in operations:
+        if isinstance(operation, Linear | Affine | Activation):
+            (groups[-1][1] if groups else start).append(operation)
+        else:
+            groups.append((operation, []))
+    width = next(operation.weight.shape[0] for operation in reversed(start) if isinstance(operation, Linear))
+    layers = []
+    for index, (aggregation, chain) in enumerate(groups):
+        if index + 1 < len(groups):
+            chain = _with_scores(chain, groups[index + 1][0])
+        layers.append(Layer(aggregation, tuple(chain), width))
+        width = layers[-1].width_out
+    return start, layers
+
+
+def _with_scores(
+    chain: list[Linear | Affine | Activation], following: Aggregation
+) -> list[Linear | Affine | Activation]:
+    """Let the linear map before a GATConv compute its scores too: they are linear in the values."""
+    if not isinstance(following, Attention) or following.sender is None or following.receiver is None:
+        return chain
+    projection = chain[-1]
+    assert isinstance(projection, Linear)
+    weight = projection.weight.astype(np.float64).reshape(following.heads, following.channels, -1)
+    bias = projection.bias.astype(np.float64).reshape(following.heads, following.channels)
+    extra = [np.einsum("hc,hcw->hw", attention, weight) for attention in (following.sender, following.receiver)]
+    shifts = [(attention * bias).sum(axis=1) for attention in (following.sender, following.receiver)]
+    return [
+        *chain[:-1],
+        Linear(
+            np.concatenate([projection.weight, *extra]).astype(np.float32),
+            np.concatenate([projection.bias, *shifts]).astype(np.float32),
+        ),
+    ]
+
+
+def project(start: Sequence[Linear | Affine | Activation], x: Tensor) -> FloatArray:
+    """Apply the row-wise operations before the first aggregation to every row of x."""
+    rows = x
+    for operation in start:
+        if isinstance(operation, Linear):
+            rows = torch.addmm(torch.from_numpy(operation.bias), rows, torch.from_numpy(operation.weight).T)
+        elif isinstance(operation, Affine):
+            rows = rows * torch.from_numpy(operation.scale) + torch.from_numpy(operation.shift)
+        elif operation.kind == "relu":
+            rows = rows.relu()
+        elif operation.kind == "elu":
+            rows = torch.nn.functional.elu(rows, operation.slope)
+        else:
+            rows = torch.nn.functional.leaky_relu(rows, operation.slope)
+    return np.ascontiguousarray(rows.numpy())
+
+
+def check_magnitudes(table: FloatArray, layers: Sequence[Layer], *, largest_in_degree: int) -> None:
+    """A message that does not arrive has weight zero, which needs finite rows: bound all values in advance.
+
+    Raises:
+        UnknownModelError: If a value could leave the range of float32.
+    """
+    bound = float(np.abs(table, dtype=np.float64).max(initial=0.0))
+    for layer in layers:
+        match layer.aggregation:
+            case PlainSum(mean=mean, own_factor=factor):
+                bound *= (1 if mean else largest_in_degree) + abs(factor)
+            case NormalisedSum() | SoftMedoid():
+                bound *= largest_in_degree + 1
+        for step in layer.steps:
+            bound = float(np.abs(step.scale).max(initial=0.0)) * bound + float(np.abs(step.shift).max(initial=0.0))
+            bound *= max(1.0, abs(step.slope))
+            if step.weight is not None and step.bias is not None:
+                rows = np.abs(step.weight, dtype=np.float64).sum(axis=1)
+                bound = float(rows.max(initial=0.0)) * bound + float(np.abs(step.bias).max(initial=0.0))
+        if not bound < _LARGEST_VALUE:
+            raise UnknownModelError(f"could reach values of {bound:.0e}, beyond what float32 sums hold safely")
+
+
+def kernel_of(layer: Layer, index: int) -> Callable[..., None]:
+    """Return the kernel of a layer; the first one sees rows that are the same in all samples."""
+    match layer.aggregation:
+        case NormalisedSum():
+            return gcn.later_layer if index else gcn.first_layer
+        case PlainSum():
+            return sums.later_layer if index else sums.first_layer
+        case SoftMedoid():
+            return soft_medoid.later_layer if index else soft_medoid.first_layer
+        case Attention(both=None):
+            return gat.later_layer if index else gat.first_layer
+        case Attention():
+            return gatv2.later_layer if index else gat.first_layer
+
+
+def arguments_of(
+    layer: Layer, index: int, part: LayeredField, field: Field, table: FloatArray, draw: Draw, out: FloatArray
+) -> tuple[Any, ...]:
+    """Return what the kernel of a layer is called with, having computed all that no draw changes.
+
+    Args:
+        layer: What to run.
+        index: 0 for the first layer.
+        part: The field.
+        field: The same, as kernels read it.
+        table: First layer: projected rows (n + 1, width), the token's last. Later: what the layer before leaves,
+            (num_nodes, width, LANES).
+        draw: Where the draws of a chunk will lie.
+        out: Where results will lie.
+
+    Raises:
+        UnknownModelError: If the kernel would be inexact, or too large, on these rows.
+    """
+    tile, spare = (np.empty((layer.widest, LANES), dtype=np.float32) for _ in range(2))
+    end = (pack_steps(layer.steps), out, tile, spare)
+    match layer.aggregation:
+        case NormalisedSum():
+            return (field, draw, table, *end)
+        case PlainSum(width=width, mean=mean, own_factor=factor):
+            return (field, draw, table, width, mean, np.float32(factor), *end)
+        case SoftMedoid(limit=limit, temperature=temperature):
+            distances = () if index else _distances(field, table, num_receivers=out.shape[0])
+            points, costs = (np.empty((part.largest_in_degree + 2, LANES), dtype=np.float32) for _ in range(2))
+            order = np.empty(part.largest_in_degree + 1, dtype=np.int64)
+            return (field, draw, table, *distances, limit, np.float32(temperature), *end, points, costs, order)
+        case Attention(heads=heads, channels=channels, mean=mean) as attention if index == 0:
+            weights = _attention_weights(attention, field, table, num_receivers=out.shape[0])
+            values = np.ascontiguousarray(table[:, : heads * channels])
+            return (field, draw, values, *weights, heads, mean, *end)
+        case Attention(heads=heads, channels=channels, mean=mean, both=both, slope=slope):
+            scores = np.empty((part.largest_in_degree + 1, LANES), dtype=np.float32)
+            shape = (heads, channels) if both is None else (both,)
+            return (field, draw, table, *shape, np.float32(slope), mean, *end, scores)
+
+
+def _distances(field: Field, table: FloatArray, *, num_receivers: int) -> tuple[NDArray[np.int64], FloatArray]:
+    indptr = field.indptr[: num_receivers + 1]
+    sizes = (np.diff(indptr) + 2) ** 2
+    if sizes.sum() > _MOST_DISTANCES:
+        raise UnknownModelError(f"would need {sizes.sum():,} distances between in-neighbours in memory")
+    offsets = np.cumsum(sizes) - sizes
+    distances = np.empty(int(sizes.sum()), dtype=np.float32)
+    soft_medoid.pair_distances(indptr, field.sources, table, offsets, distances)
+    return offsets, distances
+
+
+def _attention_weights(
+    attention: Attention, field: Field, table: FloatArray, *, num_receivers: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return exp(score - score of the token) of every message that may arrive; see `kernels.gat.first_layer`.
+
+    Attention does not change if all scores of a receiver are shifted. The shift must not come from a message that may
+    not arrive, as the largest score would: through rounding, a node that is cut off would change the result.
+    """
+    indptr = field.indptr[: num_receivers + 1]
+    receivers = np.repeat(np.arange(num_receivers), np.diff(indptr))
+    own = np.arange(num_receivers)
+    token = np.full(num_receivers, field.token)
+    score = _score_function(attention, table)
+    ablated = np.full(receivers.size, field.token)
+    edges = np.stack([score(field.sources, ablated), score(field.sources, receivers)], axis=1)
+    nodes = np.stack([score(token, token), score(token, own), score(own, own)], axis=1)
+    reference = nodes[:, :2].copy()
+    edges -= reference[receivers]
+    nodes -= reference[:, [0, 1, 1]]
+    spread = max(float(np.abs(edges).max(initial=0.0)), float(np.abs(nodes).max(initial=0.0)))
+    if not spread <= _WIDEST_SCORES:
+        raise UnknownModelError(f"has attention scores that differ by {spread:.0f}, more than {_WIDEST_SCORES:.0f}")
+    return np.exp(edges).astype(np.float32), np.exp(nodes).astype(np.float32)
+
+
+def _score_function(attention: Attention, table: FloatArray) -> Callable[..., NDArray[np.float64]]:
+    heads, channels, slope = attention.heads, attention.channels, attention.slope
+    rows = table.astype(np.float64).reshape(table.shape[0], -1, channels)
+
+    def leaky(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.maximum(values, slope * values)
+
+    if attention.sender is not None and attention.receiver is not None:
+        senders = (rows[:, :heads] * attention.sender).sum(axis=2)
+        receivers = (rows[:, :heads] * attention.receiver).sum(axis=2)
+        return lambda sources, targets: leaky(senders[sources] + receivers[targets])
+
+    both = np.asarray(attention.both)
+
+    def score(sources: NDArray[np.int64], targets: NDArray[np.int64]) -> NDArray[np.float64]:
+        found = np.empty((sources.size, heads))
+        for low in range(0, sources.size, 2**14):  # a few megabytes at a time
+            part = slice(low, low + 2**14)
+            pairs = leaky(rows[sources[part], :heads] + rows[targets[part], heads:])
+            found[part] = (pairs * both).sum(axis=2)
+        return found
+
+    return score
