@@ -1,68 +1,218 @@
-"""Draws per second: the engine against the textbook loop, alternating in one process.
+"""Milliseconds per sample: the textbook loop, the plain engine and the compiled one, alternating in one process.
 
-The textbook loop runs, per draw, one full-graph PyTorch Geometric forward pass on masked features (two with skip
-connection), without gradients. Usage: python benchmarks/sampling.py [--graph cora_ml] [--rounds 3] [--threads 1]
+The textbook loop runs, per sample, one full-graph PyTorch Geometric forward pass on masked features (two with skip
+connection), without gradients. All three use the same masks; their votes are compared before they are timed.
+Usage: python benchmarks/sampling.py [--graph cora_ml] [--rounds 5] [--quick] [--json FILE]
 """
 
 import argparse
+import json
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import torch
+from torch.nn.functional import one_hot
 
 import graycert as gc
-from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate, build_engine
+from graycert.models import InterceptionGNN
+from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate, choose_engine
+from graycert.sampling.layered_field import layered_field
+
+SMOOTHING = gc.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
+ARCHITECTURES = ("gcn", "gat", "gatv2", "sma")
+ENGINES = ("torch", "compiled")
+SAMPLES = {"textbook": 5, "torch": 64, "compiled": 2_000}  # per round
+COMPARED = 8  # samples whose votes are compared
+Record = dict[str, Any]
 
 
-def textbook_loop(model, data, targets, smoothing, num_samples: int) -> torch.Tensor:
-    """Return votes (num_targets, num_classes) of one full forward pass per draw."""
+def textbook_loop(model: InterceptionGNN, data: Any, targets: torch.Tensor, num_samples: int) -> torch.Tensor:
+    """Return votes (num_targets, num_classes) of one full forward pass per sample, two with skip connection."""
     stream = CoinStream(0, Purpose.ESTIMATION)
-    sampler = InterceptionSampler.of_graph(smoothing, stream, data.edge_index, num_nodes=data.num_nodes)
-    votes = None
+    sampler = InterceptionSampler.of_graph(SMOOTHING, stream, data.edge_index, num_nodes=data.num_nodes)
+    votes = torch.tensor(0)
     with torch.no_grad():
         for sample in range(num_samples):
             draw = sampler.draw(torch.tensor([sample]))
             scores = model(ablate(data.x, model.ablation_token, draw.ablated[0]), data.edge_index[:, draw.kept[0]])
             if model.skip:
                 scores = scores + model.skip_logits(data.x)
-            one_hot = torch.nn.functional.one_hot(scores[targets].argmax(dim=1), scores.size(1))
-            votes = one_hot if votes is None else votes + one_hot
+            votes = votes + one_hot(scores[targets].argmax(dim=1), scores.size(1))
     return votes
 
 
-def seconds_per_draw(run: Callable[[int], object], num_samples: int) -> float:
-    """Return wall seconds per draw."""
+def build(model: InterceptionGNN, data: Any, targets: torch.Tensor, engine: str) -> Any:
+    """Return an engine."""
+    made = choose_engine(model, data, targets.numpy(), smoothing=SMOOTHING, num_layers=model.num_layers, engine=engine)
+    made.votes(0, Purpose.ESTIMATION, num_samples=32)  # warms up
+    return made
+
+
+def milliseconds(run: Callable[[int], object], num_samples: int) -> float:
+    """Return wall milliseconds per sample."""
     started = time.perf_counter()
     run(num_samples)
-    return (time.perf_counter() - started) / num_samples
+    return 1e3 * (time.perf_counter() - started) / num_samples
+
+
+def compare(model: InterceptionGNN, data: Any, targets: torch.Tensor, rounds: int) -> Record:
+    """Return median milliseconds per sample of the loop and both engines, and how many votes differ."""
+    runs: dict[str, Callable[[int], Any]] = {"textbook": lambda number: textbook_loop(model, data, targets, number)}
+    for name in ENGINES:
+        engine = build(model, data, targets, name)
+        runs[name] = lambda number, engine=engine: engine.votes(0, Purpose.ESTIMATION, num_samples=number)
+    votes = {name: torch.as_tensor(run(COMPARED)) for name, run in runs.items()}
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            times[name].append(milliseconds(run, SAMPLES[name]))
+    medians = {name: statistics.median(found) for name, found in times.items()}
+    return {
+        "what": "engines",
+        **{f"{name}_ms": medians[name] for name in runs},
+        **{f"{name}_ratio": medians["textbook"] / medians[name] for name in ENGINES},
+        **{f"{name}_samples_per_second": 1e3 / medians[name] for name in runs},
+        "compared_votes": COMPARED * targets.numel(),
+        **{f"{name}_differing": int((votes[name] - votes["textbook"]).abs().sum()) // 2 for name in ENGINES},
+    }
+
+
+def scale(model: InterceptionGNN, data: Any, targets: torch.Tensor, rounds: int) -> Iterator[Record]:
+    """Yield, per engine, median milliseconds per sample on one thread and on two, alternating."""
+    for name in ENGINES:
+        engine = build(model, data, targets, name)
+        times: dict[int, list[float]] = {1: [], 2: []}
+        for _ in range(2 * rounds):
+            for threads, found in times.items():
+                torch.set_num_threads(threads)
+                found.append(
+                    milliseconds(lambda n: engine.votes(0, Purpose.ESTIMATION, num_samples=n), 2 * SAMPLES[name])  # noqa: B023
+                )
+        torch.set_num_threads(1)
+        one, two = (statistics.median(found) for found in times.values())
+        yield {"what": "threads", "engine": name, "one_ms": one, "two_ms": two, "ratio": one / two, "load": load()}
+
+
+def load() -> float:
+    """Return how many processes wanted a core in the last minute, this one included."""
+    return os.getloadavg()[0]
+
+
+def floor(model: InterceptionGNN, data: Any, targets: torch.Tensor) -> Record:
+    """Return what one sample of a two-layer GCN or GAT with 64 hidden columns cannot do without."""
+    engine = build(model, data, targets, "compiled")
+    field = layered_field(engine.graph, engine.targets, num_layers=2)
+    hidden, receivers, classes = int(field.sizes[1]), int(field.sizes[2]), engine.num_classes
+    first, second = int(field.indptr[hidden]) + hidden, int(field.indptr[receivers]) + receivers
+    width = engine.table.shape[1]
+    return {
+        "what": "floor",
+        "nodes": int(field.nodes.size),
+        "coins": int(field.nodes.size + field.edge_ids.size),
+        "hidden_nodes": hidden,
+        "first_messages": first,
+        "second_messages": second,
+        "width": width,
+        "classes": classes,
+        "multiply_adds": first * width + hidden * width * classes + second * classes,
+        "activations": hidden * width,
+        "exponentials": first * model.config.heads + second if model.config.architecture == "gat" else 0,
+        "bytes": 4 * (2 * hidden * width + 2 * hidden * classes + second * classes),
+    }
+
+
+def compile_afresh(model: InterceptionGNN, options: argparse.Namespace) -> Record:
+    """Return the seconds of building an engine in a process with an empty kernel cache."""
+    program = (
+        "import time, torch, sampling\n"
+        "torch.set_num_threads(1)\n"
+        f"data, split = sampling.load_data({options.graph!r})\n"
+        f"model = sampling.gc.build_model({model.config.architecture!r}, split, skip=True, seed=0).eval()\n"
+        "started = time.perf_counter()\n"
+        "sampling.build(model, data, split.test.nodes, 'compiled')\n"
+        "print(time.perf_counter() - started)\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=Path(__file__).parent,
+            env={**os.environ, "NUMBA_CACHE_DIR": folder},
+        )
+    return {"what": "compile", "seconds": float(done.stdout)}
+
+
+def load_data(graph: str) -> tuple[Any, Any]:
+    """Return the graph and its split."""
+    data = gc.load_graph(graph)
+    return data, gc.inductive_split(data, seed=42)
+
+
+def measurements(options: argparse.Namespace) -> Iterator[Record]:
+    """Yield all records."""
+    data, split = load_data(options.graph)
+    targets = split.test.nodes
+
+    def models(skips: tuple[bool, ...]) -> Iterator[tuple[InterceptionGNN, Record]]:
+        for architecture in ARCHITECTURES:
+            for skip in skips:
+                about = {"graph": options.graph, "targets": targets.numel(), "model": architecture, "skip": skip}
+                yield gc.build_model(architecture, split, skip=skip, seed=0).eval(), about
+
+    for model, about in models((True, False)):
+        yield about | compare(model, data, targets, options.rounds)
+    for model, about in models((True,)):
+        for record in scale(model, data, targets, options.rounds):
+            yield about | record
+    for model, about in models((True,)):
+        if about["model"] in ("gcn", "gat"):
+            yield about | floor(model, data, targets)
+    for model, about in models((True,)):
+        yield about | compile_afresh(model, options)
 
 
 def main() -> None:
-    """Print milliseconds per draw and the ratio, per architecture."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print a line per measurement and write them all as JSON if asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", default="cora_ml")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one round")
+    parser.add_argument("--json", type=Path, help="write all numbers to this file")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    data = gc.load_graph(options.graph)
-    split = gc.inductive_split(data, seed=42)
-    targets = split.test.nodes
-    smoothing = gc.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
-    print(f"{options.graph}, {targets.numel()} targets, {options.threads} thread(s), torch {torch.__version__}")
-    print(f"{'model':14} {'textbook':>12} {'engine':>12} {'ratio':>8}")
-    for architecture in ("gcn", "gat", "gatv2", "sma"):
-        for skip in (True, False):
-            model = gc.build_model(architecture, split, skip=skip, seed=0).eval()
-            engine = build_engine(model, data, targets.numpy(), smoothing=smoothing, num_layers=2)
-            slow, fast = [], []
-            for _ in range(options.rounds):
-                slow.append(seconds_per_draw(lambda n: textbook_loop(model, data, targets, smoothing, n), 5))  # noqa: B023
-                fast.append(seconds_per_draw(lambda n: engine.votes(0, Purpose.ESTIMATION, num_samples=n), 60))  # noqa: B023
-            plain, ours = statistics.median(slow), statistics.median(fast)
-            name = architecture + (" + skip" if skip else "")
-            print(f"{name:14} {1e3 * plain:9.1f} ms {1e3 * ours:9.2f} ms {plain / ours:7.1f}x", flush=True)
+    if options.quick:
+        options.rounds = 1
+    torch.set_num_threads(1)
+    records = []
+    for record in measurements(options):
+        print(shown(record), flush=True)
+        records.append(record)
+    if options.json:
+        options.json.write_text(json.dumps(records, indent=1) + "\n")
+
+
+def shown(record: Record) -> str:
+    """Return one line."""
+    name = record["model"] + (" + skip" if record["skip"] else "")
+    match record["what"]:
+        case "engines":
+            ours = (f"{each} {record[f'{each}_ms']:.3g} ms ({record[f'{each}_ratio']:.3g} x)" for each in ENGINES)
+            differing = record["compiled_differing"]
+            return f"{name:13} textbook {record['textbook_ms']:.1f} ms, {', '.join(ours)}, {differing} votes differ"
+        case "threads":
+            return f"{name:13} {record['engine']}: two threads {record['ratio']:.2f} x one ({record['one_ms']:.3g} ms)"
+        case "floor":
+            return f"{name:13} {record['multiply_adds']:,} multiply-adds, {record['coins']:,} coins per sample"
+        case _:
+            return f"{name:13} compiles in {record['seconds']:.1f} s"
 
 
 if __name__ == "__main__":

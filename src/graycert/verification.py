@@ -7,20 +7,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from graycert.certificates import certify_votes
-from graycert.certification import certify
 from graycert.data import inductive_split, load_graph, transductive_split, validate_data
 from graycert.deltas import evaluate_deltas
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError, VerificationError
 from graycert.graph import as_adjacency, graph_fingerprint
 from graycert.report import render_report
 from graycert.results import NodeCertificates, report_view, summary_record
+
+if TYPE_CHECKING:  # models and engines are loaded only where votes are drawn again
+    from torch import Tensor, nn
 
 FLOAT_TOLERANCE = 1e-12
 """Largest accepted difference of a stored float: mathematical libraries of platforms differ in their last bits.
@@ -89,8 +90,8 @@ def verify(
     *,
     data: Any = None,
     data_root: str | Path | None = None,
-    model: nn.Module | None = None,
-    ablation_token: Tensor | None = None,
+    model: "nn.Module | None" = None,
+    ablation_token: "Tensor | None" = None,
 ) -> Verification:
     """Recompute every certificate of a run from its votes and its graph, and compare all that is stored.
 
@@ -349,8 +350,10 @@ def _weights(folder: Path, stored: NodeCertificates, not_redone: list[str]) -> I
 
 
 def _redraw(
-    stored: NodeCertificates, graph: Any, model: nn.Module, ablation_token: Tensor | None
+    stored: NodeCertificates, graph: Any, model: "nn.Module", ablation_token: "Tensor | None"
 ) -> Iterator[VerificationCheck]:
+    from graycert.certification import certify
+
     again = certify(
         model,
         graph,

@@ -246,7 +246,7 @@ def test_the_probe_measures_the_distance(num_layers):
 
 def test_a_hop_too_many_is_a_leak(data, monkeypatch):
     """With both depth checks blinded, the executed test still sees that two hops are not one."""
-    monkeypatch.setattr("graycert.audit.model_audit.count_propagation_steps", lambda *_: 1)
+    monkeypatch.setattr("graycert.audit.model_audit.count_propagation_steps", lambda model, *args: (1, model(*args)))
     monkeypatch.setattr("graycert.audit.model_audit.probe_model", lambda *_, **__: None)
     assert slugs(audit_model(Sandwich(), data, num_layers=1)) == {"message-leak"}
     assert slugs(audit_model(Sandwich(), data, num_layers=2)) == set()
@@ -407,3 +407,64 @@ def test_a_statistic_that_only_a_majority_moves_is_found():
             return self.conv(x.clamp(-1, 1) * (1 + many), edge_index)
 
     assert "message-leak" in slugs(audit_model(Gated(), random_graph(num_nodes=200, num_pairs=150)))
+
+
+class Projects(nn.Module):
+    """A model that starts row-wise, or says so: what `mix` adds to its projection comes from all rows."""
+
+    def __init__(self, mix):
+        super().__init__()
+        self.mix, self.map, self.conv = mix, nn.Linear(WIDTH, CLASSES), pyg.SimpleConv()
+
+    def project(self, x):
+        return self.map(x) + self.mix(x)
+
+    def propagate(self, hidden, edge_index):
+        return self.conv(hidden, edge_index) + hidden
+
+    def forward(self, x, edge_index):
+        return self.propagate(self.project(x), edge_index)
+
+
+def majority(x):
+    return ((x.abs() > 100).float().mean() > 0.5).float()
+
+
+MIXES = {
+    "mean": lambda x: 1e-3 * x.mean(),
+    "majority": majority,
+    "mean of finite values": lambda x: 1e-3 * x.nan_to_num(0, 0, 0).mean(),
+    "value times zero": lambda x: 0 * x.sum(),
+    "number of rows": lambda x: torch.tensor(float(x.size(0) > 256)),
+    "neighbour in order": lambda x: 1e-3 * x.roll(1, dims=0)[:, :CLASSES],
+}
+
+
+@pytest.mark.parametrize("name", list(MIXES))
+def test_projections_that_mix_rows_are_found(name, monkeypatch):
+    """Projected once per node, a row that shows other nodes would leak past every draw."""
+    monkeypatch.setattr("graycert.audit.model_audit.probe_model", lambda *_, **__: None)
+    graph = random_graph(num_nodes=600, num_pairs=400)
+    assert slugs(audit_model(Projects(MIXES[name]), graph, num_layers=1)) == {"message-leak"}
+    assert audit_model(Projects(lambda x: x[:, :CLASSES].sin()), graph, num_layers=1).passed
+
+
+def test_a_row_of_the_skip_branch_that_shows_others_is_found(data):
+    model = build_model("gcn", data, skip=True)
+    own = model.skip_logits
+    assert audit_model(model, data).passed
+
+    class Shows(type(model)):
+        def skip_logits(self, x):
+            return own(x) + 1e-3 * x.mean()
+
+    model.__class__ = Shows
+    assert "message-leak" in slugs(audit_model(model, data))
+
+
+def test_a_projection_that_cannot_take_another_row_is_refused_in_words(monkeypatch):
+    """A sampler projects the nodes and the ablation token."""
+    monkeypatch.setattr("graycert.audit.model_audit.probe_model", lambda *_, **__: None)
+    rows = torch.rand(600, CLASSES)
+    with pytest.raises(InvalidParameterError, match="any features and any edges"):
+        audit_model(Projects(lambda x: x[:, :CLASSES] * rows), random_graph(num_nodes=600, num_pairs=9), num_layers=1)

@@ -11,6 +11,7 @@ from graycert.bounds import largest_certifiable_radius
 from graycert.deltas import delta_bounds
 from graycert.smoothing import InterceptionSmoothing
 from graycert.threat import NodeFeatureThreat
+from support.certificates import small_certificates
 from support.commands import left_behind, run_command, write_graph, write_tables
 
 
@@ -22,6 +23,30 @@ def test_help_and_version_load_neither_torch_nor_numpy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith(graycert.__version__)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["datasets"], 0),
+        (["report", "RUN"], 0),
+        (["certify", "--model", "gta"], 2),
+        (["certify", "--out", "/proc/run"], 2),
+        (["train", "--learning-rate", "-1"], 2),
+        (["bounds", "--p-delete", "2"], 2),
+        (["verify", "/no/such/run"], 2),
+    ],
+)
+def test_what_needs_no_model_loads_no_torch(arguments, status, tmp_path):
+    run = str(small_certificates().save(tmp_path / "run")) if "RUN" in arguments else ""
+    words = [run if word == "RUN" else word for word in arguments]
+    code = (
+        f"import sys; from graycert.cli.main import main; status = main({words!r});"
+        "loaded = [name for name in ('torch', 'torch_geometric', 'numba') if name in sys.modules];"
+        f"sys.exit(f'status {{status}}, loaded {{loaded}}' if status != {status} or loaded else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_bare_command_says_what_to_do_first(capsys):

@@ -63,6 +63,7 @@ def certify_refused(capsys, folder, *arguments, **expected):
         ("seed", "-1"),
         ("num-layers", "0"),
         ("batch-size", "0"),
+        ("engine", "fast"),
         ("rule", "optimistic"),
         ("method", "guess"),
         ("split", "random"),

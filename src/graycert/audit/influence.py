@@ -31,8 +31,8 @@ class Influence:
     leaks: bool
 
 
-def count_propagation_steps(model: nn.Module, x: Tensor, edge_index: Tensor) -> int:
-    """Count the propagation steps of one forward pass, not the layer objects.
+def count_propagation_steps(model: nn.Module, x: Tensor, edge_index: Tensor) -> tuple[int, Tensor]:
+    """Count the propagation steps of one forward pass, not the layer objects; returns its result, too.
 
     A layer that propagates K times (TAGConv, SGConv, APPNP, ...) counts K, a layer called twice counts twice.
     Parallel branches are added up, which is more than the true depth and therefore sound. graycert's own models,
@@ -47,15 +47,15 @@ def count_propagation_steps(model: nn.Module, x: Tensor, edge_index: Tensor) -> 
     layers = [module for module in model.modules() if isinstance(module, MessagePassing)]
     handles = [layer.register_propagate_forward_pre_hook(count) for layer in layers]
     try:
-        model(x, edge_index)
+        scores = model(x, edge_index)
     finally:
         for handle in handles:
             handle.remove()
-    return max(calls, model.num_layers) if isinstance(model, InterceptionGNN) else calls
+    return max(calls, model.num_layers) if isinstance(model, InterceptionGNN) else calls, scores
 
 
 def measure_influence(model: nn.Module, *, num_features: int, dtype: torch.dtype, at_least: int) -> Influence:
-    """Change single nodes of a path graph and see up to which distance other nodes notice.
+    """Change single nodes of path graphs and see up to which distance other nodes notice.
 
     The path is longer than ``at_least`` hops, and grows until its far end has no influence (or 64 hops). Two nodes
     beside it have no path to it, and on the directed path nothing flows backwards. Hostile values are huge, infinite
@@ -87,16 +87,19 @@ def _influence_on_path(
         edges = torch.cat([edges, edges.flip(0)], dim=1)
     generator = torch.Generator().manual_seed(0)
     clean = torch.rand(num_nodes, num_features, generator=generator, dtype=dtype)
-    expected = model(clean, edges)
-    hops = _hops(edges, num_nodes)
+    # One copy of the graph per hostile node, all in one pass: what mixes copies is seen by nodes without a path, too.
+    copies = torch.arange(num_nodes).repeat_interleave(edges.size(1)) * num_nodes
+    many_edges, many = edges.repeat(1, num_nodes) + copies, clean.repeat(num_nodes, 1)
+    hostile = torch.arange(num_nodes) * (num_nodes + 1)  # node i of copy i
+    expected = model(many, many_edges)
+    hops = _hops(edges, num_nodes).reshape(-1)
     distance, leaks = 0, False
-    for node in range(num_nodes):
-        for value in (*HOSTILE_VALUES, torch.finfo(dtype).max, torch.finfo(dtype).min, 0.0):
-            hostile = clean.clone()
-            hostile[node] = value
-            noticed = hops[node][~rows_with_same_bits(model(hostile, edges), expected)]
-            leaks |= bool((noticed < 0).any())
-            distance = max(distance, int(noticed.max(initial=0)))
+    for value in (*HOSTILE_VALUES, torch.finfo(dtype).max, torch.finfo(dtype).min, 0.0):
+        attacked = many.clone()
+        attacked[hostile] = value
+        noticed = hops[~rows_with_same_bits(model(attacked, many_edges), expected)]
+        leaks |= bool((noticed < 0).any())
+        distance = max(distance, int(noticed.max(initial=0)))
     return Influence(distance, leaks)
 
 

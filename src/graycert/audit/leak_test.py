@@ -2,20 +2,56 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
 from graycert.audit.influence import HOSTILE_VALUES, rows_with_same_bits
 from graycert.audit.report import AuditCheck
+from graycert.audit.row_test import HOSTILE_FRACTIONS, beside_skip, rows_mix
 from graycert.errors import GraycertError, InvalidParameterError
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip, starts_rowwise
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate
 from graycert.smoothing import InterceptionSmoothing
 
 _SETTINGS = ((0.3, 0.5), (0.6, 0.8), (0.8, 0.2), (0.5, 0.0), (0.0, 0.8))
-_HOSTILE_FRACTION = (0.02, 0.2, 0.9)
+
+
+class _Evaluation(Protocol):
+    """Evaluates a model on the graph of a draw, as the voting engine does."""
+
+    def outputs(self, edges: Tensor, ablated: Tensor, hostile: Tensor, value: int) -> Tensor:
+        """Return a row per node, where all features of ``hostile`` nodes are the ``value``-th hostile value."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """The whole model, on features, with its skip branch."""
+
+    model: nn.Module
+    x: Tensor
+    token: Tensor
+
+    def outputs(self, edges: Tensor, ablated: Tensor, hostile: Tensor, value: int) -> Tensor:
+        x = self.x.clone()
+        x[hostile] = HOSTILE_VALUES[value]
+        return beside_skip(self.model, evaluate(self.model, ablate(x, self.token, ablated), edges, rowwise=False), x)
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """What follows the projection, on gathered rows; the skip branch is row-wise and needs no draw."""
+
+    model: nn.Module
+    clean: Tensor
+    token: Tensor
+    hostile_rows: list[Tensor]
+
+    def outputs(self, edges: Tensor, ablated: Tensor, hostile: Tensor, value: int) -> Tensor:
+        rows = torch.where(hostile.unsqueeze(1), self.hostile_rows[value], self.clean)
+        return evaluate(self.model, ablate(rows, self.token, ablated), edges, rowwise=True)
 
 
 @dataclass(frozen=True)
@@ -28,15 +64,27 @@ class _Trial:
 
 
 def leak_test(
-    model: nn.Module, x: Tensor, edge_index: Tensor, token: Tensor, *, num_layers: int, num_draws: int, seed: int
+    model: nn.Module,
+    x: Tensor,
+    edge_index: Tensor,
+    token: Tensor,
+    scores: Tensor,
+    *,
+    num_layers: int,
+    num_draws: int,
+    seed: int,
 ) -> AuditCheck:
     """Draw from φ, let random nodes be hostile, and compare the outputs of all nodes that no message reaches.
+
+    Where the model starts row-wise, each node is projected once, as the sampler does, and `rows_mix` tests that no
+    row of the projection and of the skip branch changes with other rows.
 
     Args:
         model: In evaluation mode, on the CPU.
         x: Features (num_nodes, num_features).
         edge_index: int64 (2, num_edges).
         token: Features of an ablated node.
+        scores: ``model(x, edge_index)``.
         num_layers: Hops k within which messages count.
         num_draws: Number of draws.
         seed: Seeds draws and hostile sets.
@@ -44,18 +92,29 @@ def leak_test(
     Raises:
         InvalidParameterError: If the model cannot be evaluated on hostile features or on the edges of a draw.
     """
+    generator = torch.Generator().manual_seed(seed)
+    evaluation: _Evaluation = _Whole(model, x, token)
+    try:
+        if starts_rowwise(model, x, edge_index, scores):
+            project = cast("RowwiseStart", model).project
+            clean = project(x)
+            if rows_mix(model, x, clean, generator):
+                return _leak("The projected features of a node, or its skip branch, changed with those of other nodes.")
+            single_rows = torch.stack([token, *(torch.full_like(token, value) for value in HOSTILE_VALUES)])
+            ablated_row, *hostile_rows = project(single_rows)
+            evaluation = _Gathered(model, clean, ablated_row, hostile_rows)
+    except GraycertError:
+        raise
+    except Exception as error:
+        raise _unusable(error, edge_index.size(1)) from error
     checked = intercepted = 0
-    for trial in _trials(model, x, edge_index, token, num_layers, num_draws, seed):
+    skip, num_nodes = has_skip(model), x.size(0)
+    for trial in _trials(evaluation, edge_index, num_nodes, num_layers, num_draws, seed, generator, skip=skip):
         broken = (trial.unreached & trial.changed).nonzero()
         if broken.numel():
-            return AuditCheck(
-                name="leak test",
-                passed=False,
-                slug="message-leak",
-                detail=f"The output of node {int(broken[0])} changed although every message of the hostile nodes "
-                f"within {num_layers} hops was intercepted. Something carries features past the deleted edges or the "
-                "ablation (a statistic over nodes, a multiplied mask, weights instead of removed edges, more hops "
-                "than counted).",
+            return _leak(
+                f"The output of node {int(broken[0])} changed although every message of the hostile nodes within "
+                f"{num_layers} hops was intercepted."
             )
         checked += int(trial.unreached.sum())
         intercepted += int((trial.unreached & trial.intercepted).sum())
@@ -68,15 +127,19 @@ def leak_test(
 
 
 def _trials(
-    model: nn.Module, x: Tensor, edge_index: Tensor, token: Tensor, num_layers: int, num_draws: int, seed: int
+    evaluation: _Evaluation,
+    edge_index: Tensor,
+    num_nodes: int,
+    num_layers: int,
+    num_draws: int,
+    seed: int,
+    generator: torch.Generator,
+    *,
+    skip: bool,
 ) -> Iterator[_Trial]:
-    num_nodes = x.size(0)
-    skip = has_skip(model)
-    rowwise = starts_rowwise(model, x, edge_index, model(x, edge_index))
-    generator = torch.Generator().manual_seed(seed)
     nobody = torch.zeros(num_nodes, dtype=torch.bool)
     # A cache, if there is one, now holds the undeleted edges.
-    _outputs(model, x, edge_index, token, nobody, rowwise=rowwise)
+    evaluation.outputs(edge_index, nobody, nobody, 0)
     for index in range(num_draws):
         p_delete, p_ablate = _SETTINGS[index % len(_SETTINGS)]
         smoothing = InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate)
@@ -85,40 +148,41 @@ def _trials(
             torch.tensor([index])
         )
         kept, ablated = edge_index[:, draw.kept[0]], draw.ablated[0]
-        share = _HOSTILE_FRACTION[index % len(_HOSTILE_FRACTION)]
-        hostile = torch.rand(num_nodes, generator=generator) < share
+        fraction = HOSTILE_FRACTIONS[index % len(HOSTILE_FRACTIONS)]
+        hostile = torch.rand(num_nodes, generator=generator) < fraction
         hostile[torch.randint(num_nodes, (1,), generator=generator)] = True
-        value = HOSTILE_VALUES[index % len(HOSTILE_VALUES)]
-        attacked = torch.where(hostile.unsqueeze(1), torch.full_like(x, value), x)
         unreached = ~_reached(hostile & ~ablated, kept, num_layers)
         if skip:
             unreached &= ~hostile
+        value = index % len(HOSTILE_VALUES)
         try:
-            before = _outputs(model, x, kept, token, ablated, rowwise=rowwise)
-            after = _outputs(model, attacked, kept, token, ablated, rowwise=rowwise)
+            before = evaluation.outputs(kept, ablated, nobody, value)
+            after = evaluation.outputs(kept, ablated, hostile, value)
         except GraycertError:
             raise
         except Exception as error:
-            raise InvalidParameterError(
-                f"`model` must accept any features and any edges, because hostile nodes may have features such as "
-                f"{value:g} and any edge may be deleted, got {type(error).__name__}: {error} with {kept.size(1)} "
-                "edges. Remove the check, or clamp the features before they are used as an index."
-            ) from error
+            raise _unusable(error, kept.size(1)) from error
         within_reach = _reached(hostile, edge_index, num_layers)
         yield _Trial(unreached, ~rows_with_same_bits(before, after), within_reach)
 
 
-def _outputs(model: nn.Module, x: Tensor, edges: Tensor, token: Tensor, ablated: Tensor, *, rowwise: bool) -> Tensor:
-    """Evaluate as the voting engine does, skip branch included."""
-    if rowwise:
-        projected = cast("RowwiseStart", model).project(torch.cat([x, token.unsqueeze(0)]))
-        out = evaluate(model, ablate(projected[:-1], projected[-1], ablated), edges, rowwise=True)
-    else:
-        out = evaluate(model, ablate(x, token, ablated), edges, rowwise=False)
-    if has_skip(model):
-        skip_logits: Tensor = model.skip_logits(x)  # type: ignore[operator]
-        out = torch.cat([out, skip_logits], dim=1)  # side by side: a NaN in one must not hide a change in the other
-    return out
+def _leak(what: str) -> AuditCheck:
+    return AuditCheck(
+        name="leak test",
+        passed=False,
+        slug="message-leak",
+        detail=f"{what} Something carries features past the deleted edges or the ablation (a statistic over nodes, a "
+        "multiplied mask, weights instead of removed edges, more hops than counted).",
+    )
+
+
+def _unusable(error: Exception, num_edges: int) -> InvalidParameterError:
+    return InvalidParameterError(
+        "`model` must accept any features and any edges, because hostile nodes may have features such as "
+        f"{', '.join(f'{value:g}' for value in HOSTILE_VALUES)} and any edge may be deleted, got "
+        f"{type(error).__name__}: {error} with {num_edges} edges. Remove the check, or clamp the features before they "
+        "are used as an index."
+    )
 
 
 def _reached(start: Tensor, edges: Tensor, num_layers: int) -> Tensor:

@@ -43,8 +43,8 @@ def certify(
     named = read_nodes(targets, data, flag="targets") if targets not in ("test", "all") else None
     trusted = read_trusted(settings.trusted, data)
     chosen = models.choose(settings, data, console)
-    split = graphs.make_split(settings, data) if chosen.needs_training or targets == "test" else None
-    nodes = split.test.nodes if targets == "test" and split is not None else named
+    split = graphs.make_split(settings, data) if chosen.needs_training else None
+    nodes = graphs.test_nodes(settings, data) if targets == "test" else named
     threat = _threat(settings, chosen, trusted, data, nodes)
     trained = train_model(settings, chosen.module, split, console) if chosen.needs_training else None
     _warn_of_another_split(chosen, settings, targets, console)
@@ -57,7 +57,7 @@ def certify(
         console,
         {
             "graph": graphs.graph_record(settings, data),
-            "split": None if split is None else {**graphs.split_record(settings), "targets": targets},
+            "split": _split_record(settings, targets) if split is not None or targets == "test" else None,
             "model": {**chosen.record, "weights_sha256": weights_sha256(chosen.module)},
             "training": trained or chosen.notes.get("training"),
             "versions": versions(),
@@ -90,9 +90,17 @@ def _check(config: CertifyConfig) -> None:
     check_choice("rule", config.rule, RULES)
     check_choice("method", config.method, METHODS)
     check_integer("max_radius", config.max_radius, at_least=1)
+    if config.engine != "auto":
+        from graycert.sampling import ENGINES  # loads torch
+
+        check_choice("engine", config.engine, ENGINES)
     if config.batch_size is not None:
         check_integer("batch_size", config.batch_size, at_least=1)
     models.check_name(config.model)
+
+
+def _split_record(config: CertifyConfig, targets: str) -> dict[str, Any]:
+    return {**graphs.split_record(config), "targets": targets}
 
 
 def _destination(config: CertifyConfig) -> Path:
@@ -153,6 +161,7 @@ def _certify(
         seed=config.seed,
         device=_device(config.device),
         batch_size=config.batch_size,
+        engine=config.engine,
         progress=console.progress,
         say=console.say,
         provenance=provenance,

@@ -103,9 +103,12 @@ class CertifyConfig(TrainingConfig):
     device: Annotated[
         str | None, Field(description="Where votes are drawn: auto, cpu, cuda, cuda:1. Default: cpu.")
     ] = None
-    batch_size: Annotated[int | None, Field(description="Draws per forward pass. Default: from a memory budget.")] = (
-        None
-    )
+    engine: Annotated[
+        str, Field(description="What draws: auto, compiled (refuses models without kernels) or torch.")
+    ] = "auto"
+    batch_size: Annotated[
+        int | None, Field(description="Draws per forward pass (engine torch). Default: from a memory budget.")
+    ] = None
     out: Annotated[str | None, Field(description="Run directory. Default: runs/certify-GRAPH-TIME.")] = None
     overwrite: Annotated[bool, _NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False
 

@@ -29,6 +29,16 @@ def make_split(config: TrainingConfig, data: Any) -> Any:
     return split(data, seed=config.seed, per_class=config.per_class, test_fraction=str(config.test_fraction))
 
 
+def test_nodes(config: TrainingConfig, data: Any) -> Any:
+    """Return the test nodes of the split, which are those of either kind, without making graphs to train on."""
+    from graycert.data import transductive_split
+
+    split = transductive_split(
+        data, seed=config.seed, per_class=config.per_class, test_fraction=str(config.test_fraction)
+    )
+    return split.test.nodes
+
+
 def graph_record(config: GraphConfig, data: Any) -> dict[str, Any]:
     """Return what `verify` needs to load the graph again."""
     return {

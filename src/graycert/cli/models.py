@@ -55,7 +55,7 @@ def check_name(name: str) -> None:
         InvalidParameterError: If it is none of the three forms.
         InvalidFileError: If it is a pickled checkpoint.
     """
-    from graycert.models import ARCHITECTURES
+    from graycert.models.names import ARCHITECTURES
 
     if Path(name).suffix.lower() in _PICKLES:
         raise InvalidFileError(

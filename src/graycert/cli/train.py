@@ -67,7 +67,7 @@ def train(
 
 def _check_architecture(name: str) -> None:
     from graycert._validation import check_choice
-    from graycert.models import ARCHITECTURES
+    from graycert.models.names import ARCHITECTURES
 
     models.check_name(name)
-    check_choice("model", name, list(ARCHITECTURES), hint="Other models are trained with your own code.")
+    check_choice("model", name, ARCHITECTURES, hint="Other models are trained with your own code.")

@@ -32,11 +32,13 @@ def verify(
         quiet: No remarks on standard error.
     """
     from graycert.results import NodeCertificates
-    from graycert.verification import rebuild_graph
-    from graycert.verification import verify as verify_run
 
     console = Console(as_json=json, quiet=quiet)
-    data = rebuild_graph(NodeCertificates.load(run), source=graph, nodes=nodes, data_root=data_root)
+    certificates = NodeCertificates.load(run)
+    from graycert.verification import rebuild_graph  # loads torch
+    from graycert.verification import verify as verify_run
+
+    data = rebuild_graph(certificates, source=graph, nodes=nodes, data_root=data_root)
     model = _model(run) if redraw else None
     if redraw:
         console.say("drawing all votes again")

@@ -100,8 +100,8 @@ def _check_features(x: Any, num_nodes: int) -> None:
             f"`data.x` must have shape ({num_nodes}, num_features >= 1), got {tuple(x.shape)}. "
             "It needs one row of features for each node."
         )
-    finite = torch.isfinite(x)
-    if not bool(finite.all()):
+    # NaN and infinity survive a sum, which needs no memory; a sum of huge numbers may overflow, too
+    if not bool(torch.isfinite(x.sum())) and not bool((finite := torch.isfinite(x)).all()):
         node, column = (int(i) for i in (~finite).nonzero()[0])
         raise InvalidParameterError(
             f"`data.x` must be finite, got {float(x[node, column])} at node {node}, column {column}. "

@@ -12,6 +12,7 @@ from torch_geometric.utils import remove_self_loops, subgraph, to_undirected
 from graycert.data.checks import count_nodes, validate_data
 from graycert.errors import InvalidParameterError
 
+_ROWS = 256  # compared at a time: a copy of all features costs more than the comparison
 _MASKS = ("train_mask", "val_mask", "test_mask")
 _LISTS = ("class_names", "graph_name", "graph_source")
 _KNOWN = {"edge_index", "x", "y", "num_nodes", "node_ids", "preparation", *_MASKS, *_LISTS}
@@ -61,11 +62,9 @@ def prepare_graph(
             "`coalesce` must be True with `undirected`, got False. Adding reverse edges merges parallel edges."
         )
     result = _plain_copy(data)
-    if binarize:
-        binary = (result.x > 0).to(result.x.dtype)
-        if not torch.equal(binary, result.x):
-            result.x = binary
-            result.preparation.append("binarised the features: 1 where > 0, else 0")
+    if binarize and not all(torch.equal(_binary(rows), rows) for rows in result.x.split(_ROWS)):
+        result.x = _binary(result.x)
+        result.preparation.append("binarised the features: 1 where > 0, else 0")
     _prepare_edges(result, undirected=undirected, drop_self_loops=drop_self_loops, merge=coalesce)
     if largest_component:
         kept = _largest_component(result.edge_index, count_nodes(result))
@@ -93,6 +92,10 @@ def select_nodes(data: Data, nodes: Tensor) -> Data:
     result.node_ids = [str(i) if old_ids is None else old_ids[i] for i in nodes.tolist()]
     _copy_lists(data, result)
     return result
+
+
+def _binary(x: Tensor) -> Tensor:
+    return (x > 0).to(x.dtype)
 
 
 def _plain_copy(data: Data) -> Data:

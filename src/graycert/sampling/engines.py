@@ -18,8 +18,14 @@ from graycert.sampling.compiled import CompiledEngine, build_compiled_engine
 from graycert.sampling.interception import InterceptionSampler, ablate
 from graycert.sampling.recognition import UnknownModelError, recognise
 from graycert.sampling.streams import CoinStream, Purpose
-from graycert.sampling.voting import VotingEngine, ablation_row, build_engine, check_scores, evaluation_mode
-from graycert.sampling.voting import _skip_logits as skip_logits
+from graycert.sampling.voting import (
+    VotingEngine,
+    ablation_row,
+    build_engine,
+    check_scores,
+    evaluation_mode,
+    skip_logits_of,
+)
 from graycert.smoothing import InterceptionSmoothing
 
 ENGINES = ("auto", "compiled", "torch")
@@ -111,7 +117,7 @@ def _compiled(
             edge_index,
             targets,
             smoothing=smoothing,
-            skip_logits=skip_logits(model, x[torch.tensor(targets)]),
+            skip_logits=skip_logits_of(model, x[torch.tensor(targets)]),
         )
         if made.num_classes != num_classes or len(made.layers) > num_layers:
             raise UnknownModelError(f"has {num_classes} outputs after {num_layers} steps, unlike its layers")

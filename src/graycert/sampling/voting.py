@@ -162,7 +162,7 @@ def build_engine(
             model=split or model,
             field=whole,
             rows=rows if split is None else cast("RowwiseStart", split).project(rows),
-            skip_logits=_skip_logits(model, clean[whole.targets]),
+            skip_logits=skip_logits_of(model, clean[whole.targets]),
             smoothing=smoothing,
             num_classes=scores.size(1),
             rowwise=split is not None,
@@ -258,7 +258,12 @@ def _units_within_budget(reference: VotingEngine) -> int:
     return max(1, budget * (batch.rows.numel() + batch.edge_index.size(1)) // max(1, taken))
 
 
-def _skip_logits(model: nn.Module, x: Tensor) -> Tensor | None:
+def skip_logits_of(model: nn.Module, x: Tensor) -> Tensor | None:
+    """Return what the skip connection adds at rows ``x``, shape (num_rows, num_classes), or None without one.
+
+    Raises:
+        UnsoundSetupError: ``skip-not-local`` if the model has ``skip`` but no ``skip_logits``.
+    """
     if not has_skip(model):
         return None
     if not hasattr(model, "skip_logits"):
