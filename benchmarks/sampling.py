@@ -84,20 +84,19 @@ def compare(model: InterceptionGNN, data: Any, targets: torch.Tensor, rounds: in
     }
 
 
-def scale(model: InterceptionGNN, data: Any, targets: torch.Tensor, rounds: int) -> Iterator[Record]:
-    """Yield, per engine, median milliseconds per sample on one thread and on two, alternating."""
-    for name in ENGINES:
-        engine = build(model, data, targets, name)
-        times: dict[int, list[float]] = {1: [], 2: []}
-        for _ in range(2 * rounds):
-            for threads, found in times.items():
-                torch.set_num_threads(threads)
-                found.append(
-                    milliseconds(lambda n: engine.votes(0, Purpose.ESTIMATION, num_samples=n), 2 * SAMPLES[name])  # noqa: B023
-                )
-        torch.set_num_threads(1)
-        one, two = (statistics.median(found) for found in times.values())
-        yield {"what": "threads", "engine": name, "one_ms": one, "two_ms": two, "ratio": one / two, "load": load()}
+def scale(model: InterceptionGNN, data: Any, targets: torch.Tensor, engine: str, rounds: int) -> Record:
+    """Return median milliseconds per sample of an engine on one thread and on two, alternating."""
+    made = build(model, data, targets, engine)
+    times: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(rounds):
+        for threads, found in times.items():
+            torch.set_num_threads(threads)
+            found.append(
+                milliseconds(lambda number: made.votes(0, Purpose.ESTIMATION, num_samples=number), SAMPLES[engine])
+            )
+    torch.set_num_threads(1)
+    one, two = (statistics.median(found) for found in times.values())
+    return {"what": "threads", "engine": engine, "one_ms": one, "two_ms": two, "ratio": one / two, "load": load()}
 
 
 def load() -> float:
@@ -128,12 +127,12 @@ def floor(model: InterceptionGNN, data: Any, targets: torch.Tensor) -> Record:
     }
 
 
-def compile_afresh(model: InterceptionGNN, options: argparse.Namespace) -> Record:
+def compile_afresh(model: InterceptionGNN, graph: str) -> Record:
     """Return the seconds of building an engine in a process with an empty kernel cache."""
     program = (
         "import time, torch, sampling\n"
         "torch.set_num_threads(1)\n"
-        f"data, split = sampling.load_data({options.graph!r})\n"
+        f"data, split = sampling.load_data({graph!r})\n"
         f"model = sampling.gc.build_model({model.config.architecture!r}, split, skip=True, seed=0).eval()\n"
         "started = time.perf_counter()\n"
         "sampling.build(model, data, split.test.nodes, 'compiled')\n"
@@ -171,13 +170,13 @@ def measurements(options: argparse.Namespace) -> Iterator[Record]:
     for model, about in models((True, False)):
         yield about | compare(model, data, targets, options.rounds)
     for model, about in models((True,)):
-        for record in scale(model, data, targets, options.rounds):
-            yield about | record
-    for model, about in models((True,)):
+        yield about | scale(model, data, targets, "compiled", options.rounds)
+        if about["model"] == "gat":
+            yield about | scale(model, data, targets, "torch", options.rounds)
         if about["model"] in ("gcn", "gat"):
             yield about | floor(model, data, targets)
-    for model, about in models((True,)):
-        yield about | compile_afresh(model, options)
+        if about["model"] == "gat":
+            yield about | compile_afresh(model, options.graph)
 
 
 def main() -> None:
