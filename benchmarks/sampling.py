@@ -122,7 +122,7 @@ def floor(model: InterceptionGNN, data: Any, targets: torch.Tensor) -> Record:
         "classes": classes,
         "multiply_adds": first * width + hidden * width * classes + second * classes,
         "activations": hidden * width,
-        "exponentials": first * model.config.heads + second if model.config.architecture == "gat" else 0,
+        "exponentials": hidden * width + second if model.config.architecture == "gat" else 0,  # ELU, attention
         "bytes": 4 * (2 * hidden * width + 2 * hidden * classes + second * classes),
     }
 

@@ -384,7 +384,8 @@ def _redraw(
             row = int(rows[0])
             detail = (
                 f"node {stored.targets[row]}: stored {theirs[row].tolist()}, drawn again {ours[row].tolist()}; "
-                f"{rows.size:,} of {len(stored):,} targets differ (stored by {stored.engine}, drawn again by "
-                f"{again.engine}; machines and engines may differ by single votes, where two classes tie up to rounding)"
+                f"{rows.size:,} of {len(stored):,} targets differ (stored by {stored.engine}, again by "
+                f"{again.engine}; single votes, where two classes tie up to rounding, may differ between machines "
+                "and engines)"
             )
         yield VerificationCheck(name=name, passed=rows.size == 0, detail=detail)
