@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test test-all check docs bench clean
+.PHONY: demo test test-all check docs bench bench-quick bench-large clean
 
 demo: $(STAMP)  ## train on the embedded graph, certify its test nodes, write a report
 	@$(BIN)/graycert certify --graph wordnet_nouns --model gcn --learning-rate 0.01 --max-epochs 200 \
@@ -33,9 +33,28 @@ $(VENV)/installed-docs: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"
 	@touch $@
 
-bench: $(STAMP)  ## speed against the plain versions, as ratios; reads Cora-ML from GRAYCERT_DATA
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sampling.py
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bounds.py
+RESULTS := benchmarks/results
+MEASURE = OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(BIN)/python benchmarks
+bench: PAGE := docs/performance.md
+bench-quick: ROUNDS := --rounds 1
+bench-quick: QUICK := --quick
+bench-quick: PAGE := $(RESULTS)/performance.md
+
+bench bench-quick: $(STAMP)  ## speed against the plain versions, and growth: writes docs/performance.md, minutes; needs a quiet machine and GRAYCERT_DATA
+	@mkdir -p $(RESULTS)
+	$(MEASURE)/machine.py --json $(RESULTS)/machine.json
+	$(MEASURE)/sampling.py $(QUICK) --json $(RESULTS)/sampling.json
+	$(MEASURE)/foreign_models.py $(ROUNDS) --draws 64 --json $(RESULTS)/foreign_models.json
+	$(MEASURE)/training.py $(or $(ROUNDS),--rounds 3) --json $(RESULTS)/training.json
+	$(MEASURE)/bounds.py $(QUICK) --json $(RESULTS)/bounds.json
+	$(MEASURE)/arrivals.py $(or $(ROUNDS),--rounds 3) --json $(RESULTS)/arrivals.json
+	$(MEASURE)/cold_start.py $(ROUNDS) --json $(RESULTS)/cold_start.json
+	$(MEASURE)/growth.py $(QUICK) --json $(RESULTS)/growth.json
+	$(BIN)/python benchmarks/page.py --results $(RESULTS) --out $(PAGE)
+
+bench-large: $(STAMP)  ## every node of the large WordNet graph, for the page of `make bench`
+	@mkdir -p $(RESULTS)
+	$(MEASURE)/growth.py --large --json $(RESULTS)/large.json
 
 clean:
 	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache

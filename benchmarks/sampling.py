@@ -23,6 +23,7 @@ from torch.nn.functional import one_hot
 import graycert as gc
 from graycert.models import InterceptionGNN
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate, choose_engine
+from graycert.sampling.kernels.draws import LANES
 from graycert.sampling.layered_field import layered_field
 
 SMOOTHING = gc.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
@@ -110,20 +111,22 @@ def floor(model: InterceptionGNN, data: Any, targets: torch.Tensor) -> Record:
     field = layered_field(engine.graph, engine.targets, num_layers=2)
     hidden, receivers, classes = int(field.sizes[1]), int(field.sizes[2]), engine.num_classes
     first, second = int(field.indptr[hidden]) + hidden, int(field.indptr[receivers]) + receivers
-    width = engine.table.shape[1]
+    width, attends = engine.table.shape[1], model.config.architecture == "gat"
+    coins = field.nodes.size + (field.sources if attends else field.edge_ids).size
+    rows_per_sample = field.nodes.size / LANES
     return {
         "what": "floor",
         "nodes": int(field.nodes.size),
-        "coins": int(field.nodes.size + field.edge_ids.size),
+        "coins": int(coins),
         "hidden_nodes": hidden,
         "first_messages": first,
         "second_messages": second,
         "width": width,
         "classes": classes,
+        "lanes": LANES,
         "multiply_adds": first * width + hidden * width * classes + second * classes,
-        "activations": hidden * width,
-        "exponentials": hidden * width + second if model.config.architecture == "gat" else 0,  # ELU, attention
-        "bytes": 4 * (2 * hidden * width + 2 * hidden * classes + second * classes),
+        "exponentials": hidden * width + second if attends else 0,  # ELU, and attention of the second layer
+        "bytes": int(2 * coins + 4 * (rows_per_sample * width + (hidden + second) * classes)),
     }
 
 
