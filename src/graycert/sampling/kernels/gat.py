@@ -3,8 +3,8 @@
 import numpy as np
 
 from graycert._compilation import kernel
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field, FloatArray, IntArray
-from graycert.sampling.kernels.tiles import Steps, add_rows, add_static, apply_steps, exp
+from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field, FloatArray
+from graycert.sampling.kernels.tiles import Output, add_one, add_rows, add_static, exp, finish, in_fours
 
 _NEVER = np.float32(-1e30)
 
@@ -18,15 +18,12 @@ def first_layer(
     node_weights: FloatArray,
     heads: int,
     mean: bool,
-    steps: Steps,
-    out: FloatArray,
-    tile: FloatArray,
-    spare: FloatArray,
+    output: Output,
 ) -> None:
     """Attend over projected rows, which are the same in all samples, and so is exp(score) of each pair of rows.
 
     Args:
-        field: Receivers are nodes ``0 ... out.shape[0] - 1``.
+        field: The graph.
         draw: The chunk.
         table: Values of all heads, float32 (n + 1, heads * channels); the last row is the token's.
         edge_weights: exp(score), shifted, per edge, receiver ablated (0) or shown (1), and head; (num_edges, 2, heads).
@@ -34,61 +31,48 @@ def first_layer(
             and of the receiver seen by itself (2); (num_receivers, 3, heads).
         heads: Number of heads.
         mean: Whether heads are averaged rather than concatenated.
-        steps: What follows.
-        out: Result (num_receivers, width, LANES).
-        tile: Scratch (width, LANES).
-        spare: Scratch (width, LANES).
+        output: Where the result goes.
     """
-    channels = table.shape[1] // heads
-    weights = np.empty((heads, 4, LANES), dtype=np.float32)
-    total = np.empty((heads, LANES), dtype=np.float32)
+    tile, weights, channels = output.tile, output.weights, table.shape[1] // heads
+    token = table[field.token]
+    totals = np.empty((heads, LANES), dtype=np.float32)
     folded = np.empty(LANES, dtype=np.float32)
-    rows = np.empty(4, dtype=np.int64)
-    for u in range(out.shape[0]):
-        shown = draw.shown[u]
+    of_token = np.empty(LANES, dtype=np.float32)
+    of_own = np.empty(LANES, dtype=np.float32)
+    for u in range(output.rows.shape[0]):
+        low, high = field.indptr[u], field.indptr[u + 1]
+        stride, shown, own = in_fours(high - low), draw.shown[u], table[u]
         for i in range(LANES):
             folded[i] = np.uint8(1) - shown[i]  # an ablated receiver is one more token
-        total[:] = ZERO
-        tile[: table.shape[1]] = ZERO
-        for start in range(field.indptr[u], field.indptr[u + 1], 4):
-            for j in range(4):
-                edge = start + j
-                if edge >= field.indptr[u + 1]:
-                    rows[j] = field.token
-                    weights[:, j] = ZERO
-                    continue
-                source = field.sources[edge]
-                rows[j] = source
-                survives, seen = draw.survives[edge], draw.shown[source]
-                for i in range(LANES):
-                    folded[i] += survives[i] & (np.uint8(1) - seen[i])
-                for h in range(heads):
-                    weight, sum_ = weights[h, j], total[h]
-                    ablated_weight, shown_weight = edge_weights[edge, 0, h], edge_weights[edge, 1, h]
-                    for i in range(LANES):
-                        value = shown_weight if shown[i] else ablated_weight
-                        value = value if survives[i] & seen[i] else ZERO
-                        weight[i] = value
-                        sum_[i] += value
-            for h in range(heads):
-                add_static(tile, h * channels, weights[h], table, rows, channels)
-        own, token = table[u], table[field.token]
-        for h in range(heads):
-            of_token, of_own, sum_ = weights[h, 0], weights[h, 1], total[h]
-            w0, w1, w2 = node_weights[u, 0, h], node_weights[u, 1, h], node_weights[u, 2, h]
+        totals[:] = ZERO
+        for edge in range(low, high):
+            survives, seen = draw.survives[edge], draw.shown[field.sources[edge]]
             for i in range(LANES):
-                x = folded[i] * (w1 if shown[i] else w0)
-                y = w2 if shown[i] else ZERO
-                sum_[i] = ONE / (sum_[i] + x + y)
-                of_token[i] = x
-                of_own[i] = y
+                folded[i] += survives[i] & (np.uint8(1) - seen[i])
+            for h in range(heads):
+                weight, total = weights[h * stride + edge - low], totals[h]
+                if_ablated, if_shown = edge_weights[edge, 0, h], edge_weights[edge, 1, h]
+                for i in range(LANES):
+                    value = if_shown if shown[i] else if_ablated
+                    value = value if survives[i] & seen[i] else ZERO
+                    weight[i] = value
+                    total[i] += value
+        tile[: heads * channels] = ZERO
+        for h in range(heads):
+            total, of_head = totals[h], weights[h * stride : (h + 1) * stride]
+            add_static(output, h * channels, channels, of_head, table, field.sources[low:high])
+            if_ablated, if_shown, by_itself = node_weights[u, 0, h], node_weights[u, 1, h], node_weights[u, 2, h]
+            for i in range(LANES):
+                of_token[i] = folded[i] * (if_shown if shown[i] else if_ablated)
+                of_own[i] = by_itself if shown[i] else ZERO
+                total[i] = ONE / (total[i] + of_token[i] + of_own[i])
             for c in range(h * channels, (h + 1) * channels):
                 row = tile[c]
                 for i in range(LANES):
-                    row[i] = (row[i] + of_token[i] * token[c] + of_own[i] * own[c]) * sum_[i]
+                    row[i] = (row[i] + of_token[i] * token[c] + of_own[i] * own[c]) * total[i]
         if mean:
             average_heads(tile, heads, channels)
-        apply_steps(steps, tile, spare, out[u])
+        finish(output, u)
 
 
 @kernel
@@ -105,67 +89,36 @@ def average_heads(tile: FloatArray, heads: int, channels: int) -> None:
 
 
 @kernel
-def attend(
-    field: Field,
-    draw: Draw,
-    u: int,
-    scores: FloatArray,
-    table: FloatArray,
-    head: int,
-    channels: int,
-    weights: FloatArray,
-    total: FloatArray,
-    rows: IntArray,
-    tile: FloatArray,
-) -> None:
-    """Write the softmax-weighted sum of one head's values into its columns of ``tile``.
+def attend(field: Field, draw: Draw, u: int, table: FloatArray, head: int, channels: int, output: Output) -> None:
+    """Write the softmax-weighted sum of one head's values into its columns of the tile.
 
-    Args:
-        field: The graph.
-        draw: The chunk.
-        u: Receiver.
-        scores: Score per in-edge of u, the receiver's own score last, (in-degree + 1, LANES); overwritten.
-        table: Rows with lanes whose first columns are the values, (n, width, LANES).
-        head: Which head.
-        channels: Channels per head.
-        weights: Scratch (4, LANES).
-        total: Scratch (LANES,).
-        rows: Scratch (4,).
-        tile: Result.
+    ``output.weights`` holds the score of each in-edge of receiver u, then that of u itself; it is overwritten. The
+    first columns of ``table`` (n, width, LANES) are the values.
     """
     low, high = field.indptr[u], field.indptr[u + 1]
-    best, own = weights[0], scores[high - low]
+    scores, own = output.weights, output.weights[high - low]
+    best = np.empty(LANES, dtype=np.float32)
+    total = np.empty(LANES, dtype=np.float32)
     best[:] = own
     for edge in range(low, high):
         survives, score = draw.survives[edge], scores[edge - low]
         for i in range(LANES):
             best[i] = max(best[i], score[i] if survives[i] else _NEVER)
-    total[:] = ZERO
+    for i in range(LANES):
+        own[i] = exp(own[i] - best[i])
+        total[i] = own[i]
     for edge in range(low, high):
         survives, score = draw.survives[edge], scores[edge - low]
         for i in range(LANES):
             value = exp(score[i] - best[i]) if survives[i] else ZERO
             score[i] = value
             total[i] += value
-    for i in range(LANES):
-        own[i] = exp(own[i] - best[i])
-        total[i] += own[i]
-    for c in range(head * channels, (head + 1) * channels):
-        row, value = tile[c], table[u, c]
-        for i in range(LANES):
-            row[i] = own[i] * value[i]
-    for start in range(low, high, 4):
-        for j in range(4):
-            edge = start + j
-            if edge < high:
-                rows[j] = field.sources[edge]
-                weights[j] = scores[edge - low]
-            else:
-                rows[j] = u
-                weights[j] = ZERO
-        add_rows(tile, head * channels, weights, table, rows, channels)
-    for c in range(head * channels, (head + 1) * channels):
-        row = tile[c]
+    first = head * channels
+    output.tile[first : first + channels] = ZERO
+    add_one(output, first, channels, own, table[u])
+    add_rows(output, first, channels, scores, table, field.sources[low:high])
+    for c in range(first, first + channels):
+        row = output.tile[c]
         for i in range(LANES):
             row[i] /= total[i]
 
@@ -179,16 +132,12 @@ def later_layer(
     channels: int,
     slope: np.float32,
     mean: bool,
-    steps: Steps,
-    out: FloatArray,
-    tile: FloatArray,
-    spare: FloatArray,
-    scores: FloatArray,
+    output: Output,
 ) -> None:
     """Attend over rows that differ between samples.
 
     Args:
-        field: Receivers are nodes ``0 ... out.shape[0] - 1``.
+        field: The graph.
         draw: The chunk.
         table: Per node values of all heads, scores as sender, scores as receiver,
             float32 (n, heads * (channels + 2), LANES).
@@ -196,28 +145,21 @@ def later_layer(
         channels: Channels per head.
         slope: Negative slope of the LeakyReLU on scores.
         mean: Whether heads are averaged rather than concatenated.
-        steps: What follows.
-        out: Result (num_receivers, width, LANES).
-        tile: Scratch (width, LANES).
-        spare: Scratch (width, LANES).
-        scores: Scratch (largest in-degree + 1, LANES).
+        output: Where the result goes.
     """
-    weights = np.empty((4, LANES), dtype=np.float32)
-    total = np.empty(LANES, dtype=np.float32)
-    rows = np.empty(4, dtype=np.int64)
     senders = heads * channels
     receivers = senders + heads
-    for u in range(out.shape[0]):
+    for u in range(output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         for h in range(heads):
             receiver = table[u, receivers + h]
             for position in range(high - low + 1):
                 source = u if position == high - low else field.sources[low + position]
-                sender, score = table[source, senders + h], scores[position]
+                sender, score = table[source, senders + h], output.weights[position]
                 for i in range(LANES):
                     value = sender[i] + receiver[i]
                     score[i] = max(value, slope * value)
-            attend(field, draw, u, scores, table, h, channels, weights, total, rows, tile)
+            attend(field, draw, u, table, h, channels, output)
         if mean:
-            average_heads(tile, heads, channels)
-        apply_steps(steps, tile, spare, out[u])
+            average_heads(output.tile, heads, channels)
+        finish(output, u)

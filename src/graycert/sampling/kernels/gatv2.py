@@ -5,48 +5,31 @@ import numpy as np
 from graycert._compilation import kernel
 from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field, FloatArray
 from graycert.sampling.kernels.gat import attend, average_heads
-from graycert.sampling.kernels.tiles import Steps, apply_steps
+from graycert.sampling.kernels.tiles import Output, finish
 
 
 @kernel
 def later_layer(
-    field: Field,
-    draw: Draw,
-    table: FloatArray,
-    attention: FloatArray,
-    slope: np.float32,
-    mean: bool,
-    steps: Steps,
-    out: FloatArray,
-    tile: FloatArray,
-    spare: FloatArray,
-    scores: FloatArray,
+    field: Field, draw: Draw, table: FloatArray, attention: FloatArray, slope: np.float32, mean: bool, output: Output
 ) -> None:
     """Attend over rows that differ between samples.
 
     Args:
-        field: Receivers are nodes ``0 ... out.shape[0] - 1``.
+        field: The graph.
         draw: The chunk.
         table: Per node values as sender, then as receiver, float32 (n, 2 * heads * channels, LANES).
         attention: Weight of each channel in the score, float32 (heads, channels).
         slope: Negative slope of the LeakyReLU on channels.
         mean: Whether heads are averaged rather than concatenated.
-        steps: What follows.
-        out: Result (num_receivers, width, LANES).
-        tile: Scratch (width, LANES).
-        spare: Scratch (width, LANES).
-        scores: Scratch (largest in-degree + 1, LANES).
+        output: Where the result goes.
     """
     heads, channels = attention.shape
-    weights = np.empty((4, LANES), dtype=np.float32)
-    total = np.empty(LANES, dtype=np.float32)
-    rows = np.empty(4, dtype=np.int64)
-    for u in range(out.shape[0]):
+    for u in range(output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         for h in range(heads):
             for position in range(high - low + 1):
                 source = u if position == high - low else field.sources[low + position]
-                score = scores[position]
+                score = output.weights[position]
                 score[:] = ZERO
                 for c in range(channels):
                     factor = attention[h, c]
@@ -54,7 +37,7 @@ def later_layer(
                     for i in range(LANES):
                         value = sender[i] + receiver[i]
                         score[i] += factor * max(value, slope * value)
-            attend(field, draw, u, scores, table, h, channels, weights, total, rows, tile)
+            attend(field, draw, u, table, h, channels, output)
         if mean:
-            average_heads(tile, heads, channels)
-        apply_steps(steps, tile, spare, out[u])
+            average_heads(output.tile, heads, channels)
+        finish(output, u)

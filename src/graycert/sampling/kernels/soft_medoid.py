@@ -8,7 +8,7 @@ import numpy as np
 
 from graycert._compilation import kernel
 from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field, FloatArray, Int32Array, IntArray
-from graycert.sampling.kernels.tiles import Steps, apply_steps, exp
+from graycert.sampling.kernels.tiles import Output, add_one, add_one_static, add_rows, add_static, exp, finish
 
 _FAR = np.float32(1e30)
 
@@ -95,6 +95,21 @@ def _aggregate(points: FloatArray, costs: FloatArray, temperature: np.float32, t
 
 
 @kernel
+def _weigh(field: Field, draw: Draw, u: int, limit: int, points: FloatArray, order: IntArray) -> None:
+    """Write the weight 1/sqrt(d_w d_u) of each in-edge of u, 0 where deleted or not considered, then that of u."""
+    low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
+    scale, own = draw.scale[u], points[degree]
+    for p in range(degree):
+        point, survives, factor = points[p], draw.survives[low + p], draw.scale[field.sources[low + p]]
+        for i in range(LANES):
+            point[i] = factor[i] * scale[i] if survives[i] else ZERO
+    for i in range(LANES):
+        own[i] = scale[i] * scale[i]
+    if degree + 1 > limit:
+        _keep_largest(field, draw, u, limit, points, order)
+
+
+@kernel
 def first_layer(
     field: Field,
     draw: Draw,
@@ -103,51 +118,34 @@ def first_layer(
     distances: FloatArray,
     limit: int,
     temperature: np.float32,
-    steps: Steps,
-    out: FloatArray,
-    tile: FloatArray,
-    spare: FloatArray,
-    points: FloatArray,
+    output: Output,
     costs: FloatArray,
     order: IntArray,
 ) -> None:
     """Aggregate projected rows, which are the same in all samples.
 
     Args:
-        field: Receivers are nodes ``0 ... out.shape[0] - 1``.
+        field: The graph.
         draw: The chunk, with ``scale``.
         table: Projected rows, float32 (n + 1, width); the last is the token's.
         offsets: See ``pair_distances``.
         distances: See ``pair_distances``.
         limit: How many points of largest weight are considered.
         temperature: T.
-        steps: What follows.
-        out: Result (num_receivers, width, LANES).
-        tile: Scratch (width, LANES).
-        spare: Scratch (width, LANES).
-        points: Scratch (largest in-degree + 2, LANES).
+        output: Where the result goes.
         costs: Scratch (largest in-degree + 2, LANES).
         order: Scratch (largest in-degree + 1,).
     """
-    width = table.shape[1]
+    tile, points, width = output.tile, output.weights, table.shape[1]
     total = np.empty(LANES, dtype=np.float32)
-    for u in range(out.shape[0]):
-        low = field.indptr[u]
-        degree = field.indptr[u + 1] - low
-        size = degree + 2
-        shown, scale = draw.shown[u], draw.scale[u]
-        for p in range(degree):
-            point, survives, factor = points[p], draw.survives[low + p], draw.scale[field.sources[low + p]]
-            for i in range(LANES):
-                point[i] = factor[i] * scale[i] if survives[i] else ZERO
-        own, folded = points[degree], points[degree + 1]
-        for i in range(LANES):
-            own[i] = scale[i] * scale[i]
-        if degree + 1 > limit:
-            _keep_largest(field, draw, u, limit, points, order)
+    for u in range(output.rows.shape[0]):
+        low, high = field.indptr[u], field.indptr[u + 1]
+        degree, size = high - low, high - low + 2
+        _weigh(field, draw, u, limit, points, order)
+        folded = points[degree + 1]
         folded[:] = ZERO
         for p in range(degree + 1):
-            point, seen = points[p], shown if p == degree else draw.shown[field.sources[low + p]]
+            point, seen = points[p], draw.shown[u if p == degree else field.sources[low + p]]
             for i in range(LANES):
                 folded[i] += ZERO if seen[i] else point[i]
                 point[i] = point[i] if seen[i] else ZERO
@@ -160,14 +158,10 @@ def first_layer(
                     cost[i] += distance * point[i]
         _aggregate(points[:size], costs[:size], temperature, total)
         tile[:width] = ZERO
-        for p in range(size):
-            row = field.sources[low + p] if p < degree else (u if p == degree else field.token)
-            values, point = table[row], points[p]
-            for c in range(width):
-                target, value = tile[c], values[c]
-                for i in range(LANES):
-                    target[i] += point[i] * value
-        apply_steps(steps, tile, spare, out[u])
+        add_one_static(output, 0, width, points[degree], table[u])
+        add_one_static(output, 0, width, folded, table[field.token])
+        add_static(output, 0, width, points, table, field.sources[low:high])
+        finish(output, u)
 
 
 @kernel
@@ -177,32 +171,18 @@ def later_layer(
     table: FloatArray,
     limit: int,
     temperature: np.float32,
-    steps: Steps,
-    out: FloatArray,
-    tile: FloatArray,
-    spare: FloatArray,
-    points: FloatArray,
+    output: Output,
     costs: FloatArray,
     order: IntArray,
 ) -> None:
-    """Aggregate rows that differ between samples, float32 (n, width, LANES); otherwise as ``first_layer``."""
-    width = table.shape[1]
+    """Aggregate rows that differ between samples: ``table`` (n, width, LANES); otherwise as ``first_layer``."""
+    tile, points, width = output.tile, output.weights, table.shape[1]
     total = np.empty(LANES, dtype=np.float32)
     distance = np.empty(LANES, dtype=np.float32)
-    for u in range(out.shape[0]):
-        low = field.indptr[u]
-        degree = field.indptr[u + 1] - low
-        size = degree + 1
-        scale = draw.scale[u]
-        for p in range(degree):
-            point, survives, factor = points[p], draw.survives[low + p], draw.scale[field.sources[low + p]]
-            for i in range(LANES):
-                point[i] = factor[i] * scale[i] if survives[i] else ZERO
-        own = points[degree]
-        for i in range(LANES):
-            own[i] = scale[i] * scale[i]
-        if size > limit:
-            _keep_largest(field, draw, u, limit, points, order)
+    for u in range(output.rows.shape[0]):
+        low, high = field.indptr[u], field.indptr[u + 1]
+        degree, size = high - low, high - low + 1
+        _weigh(field, draw, u, limit, points, order)
         costs[:size] = ZERO
         for a in range(size):
             first = field.sources[low + a] if a < degree else u
@@ -221,10 +201,6 @@ def later_layer(
                     cost_b[i] += root * point_a[i]
         _aggregate(points[:size], costs[:size], temperature, total)
         tile[:width] = ZERO
-        for p in range(size):
-            row, point = field.sources[low + p] if p < degree else u, points[p]
-            for c in range(width):
-                target, values = tile[c], table[row, c]
-                for i in range(LANES):
-                    target[i] += point[i] * values[i]
-        apply_steps(steps, tile, spare, out[u])
+        add_one(output, 0, width, points[degree], table[u])
+        add_rows(output, 0, width, points, table, field.sources[low:high])
+        finish(output, u)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graycert._compilation import inlined, kernel
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, FloatArray, IntArray
+from graycert.sampling.kernels.draws import LANES, ONE, ZERO, FloatArray, Int32Array, IntArray
 
 IDENTITY, RELU, ELU, LEAKY_RELU = 0, 1, 2, 3
 
@@ -63,6 +63,25 @@ class Steps(NamedTuple):
     shapes: IntArray
     slopes: FloatArray
     values: FloatArray
+
+
+class Output(NamedTuple):
+    """Where a kernel works and where its result goes.
+
+    Args:
+        steps: What follows the aggregation.
+        tile: Scratch for the row of one receiver, float32 (widest row, LANES).
+        spare: Scratch, same shape.
+        weights: Scratch for a weight or score per in-edge, with room to spare, float32
+            (heads in hand * (largest in-degree + 4), LANES).
+        rows: Result, float32 (num_receivers, width, LANES): receivers are nodes ``0 ... num_receivers - 1``.
+    """
+
+    steps: Steps
+    tile: FloatArray
+    spare: FloatArray
+    weights: FloatArray
+    rows: FloatArray
 
 
 def pack_steps(steps: Sequence[RowwiseStep]) -> Steps:
@@ -132,8 +151,9 @@ def _map(tile: FloatArray, weight: FloatArray, bias: FloatArray, out: FloatArray
 
 
 @kernel
-def apply_steps(steps: Steps, tile: FloatArray, spare: FloatArray, out: FloatArray) -> None:
-    """Send ``tile`` through the chain; the result goes to ``out``; ``tile`` and ``spare`` are overwritten."""
+def finish(output: Output, u: int) -> None:
+    """Send the aggregated row of receiver ``u``, in ``output.tile``, through the chain to ``output.rows[u]``."""
+    steps, tile, spare, out = output.steps, output.tile, output.spare, output.rows[u]
     last = steps.shapes.shape[0] - 1
     for step in range(last + 1):
         activation, width, width_out, start = steps.shapes[step]
@@ -156,22 +176,68 @@ def apply_steps(steps: Steps, tile: FloatArray, spare: FloatArray, out: FloatArr
 
 
 @kernel
-def add_static(tile: FloatArray, low: int, weights: FloatArray, table: FloatArray, rows: IntArray, width: int) -> None:
-    """Add four weighted rows that are the same in every lane: columns ``low:low + width`` of ``table[rows]``."""
-    w = weights.reshape(-1)
-    t0, t1, t2, t3 = table[rows[0]], table[rows[1]], table[rows[2]], table[rows[3]]
-    for c in range(low, low + width):
-        out, x0, x1, x2, x3 = tile[c], t0[c], t1[c], t2[c], t3[c]
-        for i in range(LANES):
-            out[i] = out[i] + w[i] * x0 + w[i + LANES] * x1 + w[i + 2 * LANES] * x2 + w[i + 3 * LANES] * x3
+def add_static(output: Output, low: int, width: int, weights: FloatArray, table: FloatArray, rows: Int32Array) -> None:
+    """Add weighted rows that are the same in every lane to the columns ``low ... low + width - 1`` of the tile.
+
+    Four rows at a time, so that the sums are read and written a quarter as often; a last four is filled up with a
+    row of weight 0.
+
+    Args:
+        output: Holds the tile.
+        low: First column, of the tile and of ``table``.
+        width: Number of columns.
+        weights: Weight of each row, (at least ``in_fours(rows.size)``, LANES); beyond the rows it is overwritten.
+        table: Finite, (num_nodes, at least ``low + width``).
+        rows: Which rows of ``table``.
+    """
+    tile, last = output.tile, rows.size - 1
+    weights[rows.size : in_fours(rows.size)] = ZERO
+    for start in range(0, rows.size, 4):
+        w = weights[start : start + 4].reshape(-1)
+        t0, t1 = table[rows[start]], table[rows[min(start + 1, last)]]
+        t2, t3 = table[rows[min(start + 2, last)]], table[rows[min(start + 3, last)]]
+        for c in range(low, low + width):
+            out, x0, x1, x2, x3 = tile[c], t0[c], t1[c], t2[c], t3[c]
+            for i in range(LANES):
+                out[i] = out[i] + w[i] * x0 + w[i + LANES] * x1 + w[i + 2 * LANES] * x2 + w[i + 3 * LANES] * x3
 
 
 @kernel
-def add_rows(tile: FloatArray, low: int, weights: FloatArray, table: FloatArray, rows: IntArray, width: int) -> None:
-    """Add four weighted rows that have lanes: columns ``low:low + width`` of ``table[rows]``."""
-    w = weights.reshape(-1)
-    t0, t1, t2, t3 = table[rows[0]], table[rows[1]], table[rows[2]], table[rows[3]]
+def add_rows(output: Output, low: int, width: int, weights: FloatArray, table: FloatArray, rows: Int32Array) -> None:
+    """Add weighted rows that have lanes, of ``table`` (num_nodes, columns, LANES); otherwise as `add_static`."""
+    tile, last = output.tile, rows.size - 1
+    weights[rows.size : in_fours(rows.size)] = ZERO
+    for start in range(0, rows.size, 4):
+        w = weights[start : start + 4].reshape(-1)
+        t0, t1 = table[rows[start]], table[rows[min(start + 1, last)]]
+        t2, t3 = table[rows[min(start + 2, last)]], table[rows[min(start + 3, last)]]
+        for c in range(low, low + width):
+            out, x0, x1, x2, x3 = tile[c], t0[c], t1[c], t2[c], t3[c]
+            for i in range(LANES):
+                out[i] = (
+                    out[i] + w[i] * x0[i] + w[i + LANES] * x1[i] + w[i + 2 * LANES] * x2[i] + w[i + 3 * LANES] * x3[i]
+                )
+
+
+@inlined
+def in_fours(number: int) -> int:
+    """Return ``number``, rounded up to a multiple of four."""
+    return number + (-number) % 4
+
+
+@kernel
+def add_one_static(output: Output, low: int, width: int, weight: FloatArray, row: FloatArray) -> None:
+    """Add one weighted row that is the same in every lane; see `add_static`."""
     for c in range(low, low + width):
-        out, x0, x1, x2, x3 = tile[c], t0[c], t1[c], t2[c], t3[c]
+        out, x = output.tile[c], row[c]
         for i in range(LANES):
-            out[i] = out[i] + w[i] * x0[i] + w[i + LANES] * x1[i] + w[i + 2 * LANES] * x2[i] + w[i + 3 * LANES] * x3[i]
+            out[i] += weight[i] * x
+
+
+@kernel
+def add_one(output: Output, low: int, width: int, weight: FloatArray, row: FloatArray) -> None:
+    """Add one weighted row that has lanes; see `add_rows`."""
+    for c in range(low, low + width):
+        out, x = output.tile[c], row[c]
+        for i in range(LANES):
+            out[i] += weight[i] * x[i]
