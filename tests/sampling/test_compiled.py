@@ -19,11 +19,11 @@ from graycert.sampling.kernels.draws import LANES
 from graycert.sampling.kernels.votes import NEAR_TIE
 from graycert.smoothing import InterceptionSmoothing
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
+from support.known_models import CLASSES, KNOWN, WIDTH, TwoLiner, known_model, shaken
 from support.plain_models import plain_forward, plain_skip
 from support.textbook_loop import textbook_votes
 
 SMOOTHING = InterceptionSmoothing(p_delete=0.3, p_ablate=0.5)
-WIDTH, CLASSES = 5, 3
 
 
 def compiled_of(model, data, targets, *, num_layers=2, smoothing=SMOOTHING, **options):
@@ -34,14 +34,6 @@ def compiled_of(model, data, targets, *, num_layers=2, smoothing=SMOOTHING, **op
 
 def chosen_for(model, data, *, num_layers=2):
     return choose_engine(model, data, np.arange(4), smoothing=SMOOTHING, num_layers=num_layers)
-
-
-def shaken(model, *, factor=3.0):
-    """The model with larger weights and random biases, so that attention and activations matter."""
-    generator = torch.Generator().manual_seed(1)
-    for parameter in model.parameters():
-        parameter.data += factor * 0.1 * torch.randn(parameter.shape, generator=generator)
-    return model.eval()
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -74,70 +66,10 @@ def test_equals_the_textbook_loop(architecture, num_layers, skip, directed):
     assert votes.dtype == np.int64
 
 
-def pyg_gin():
-    return pyg_models.GIN(WIDTH, 8, num_layers=2, out_channels=CLASSES)
-
-
-class TwoLiner(nn.Module):
-    """As in PyTorch Geometric's tutorials."""
-
-    def __init__(self, first, second, activation=torch.nn.functional.elu, *, ending=None):
-        super().__init__()
-        self.conv1, self.conv2, self.activation, self.ending = first, second, activation, ending
-
-    def forward(self, x, edge_index):
-        x = torch.nn.functional.dropout(x, p=0.5, training=self.training)
-        x = self.activation(self.conv1(x, edge_index))
-        x = self.conv2(x, edge_index)
-        return x if self.ending is None else self.ending(x, dim=1)
-
-
-class LinearFirst(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.before = nn.Linear(WIDTH, 6)
-        self.conv = pyg.SAGEConv(6, 8, aggr="sum")
-        self.after = nn.Sequential(nn.BatchNorm1d(8), nn.LeakyReLU(0.2), nn.Linear(8, 6), nn.ReLU())
-        self.out = pyg.GATv2Conv(6, CLASSES, heads=2, concat=False)
-
-    def forward(self, x, edge_index):
-        x = self.before(x).relu()
-        return self.out(self.after(self.conv(x, edge_index)), edge_index)
-
-
-def with_statistics(model):
-    """The model as after training: batch norms have seen something."""
-    generator = torch.Generator().manual_seed(0)
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm1d):
-            module.running_mean = 0.3 * torch.randn(module.num_features, generator=generator)
-            module.running_var = 0.5 + torch.rand(module.num_features, generator=generator)
-            module.weight.data = 0.5 + torch.rand(module.num_features, generator=generator)
-            module.bias.data = torch.randn(module.num_features, generator=generator)
-    return model
-
-
-FOREIGN = {
-    "GCN": lambda: pyg_models.GCN(WIDTH, 8, num_layers=3, out_channels=CLASSES),
-    "GCN batch norm": lambda: pyg_models.GCN(WIDTH, 8, num_layers=2, out_channels=CLASSES, norm="batch_norm"),
-    "GAT": lambda: pyg_models.GAT(WIDTH, 8, num_layers=2, out_channels=CLASSES, heads=4, act="elu"),
-    "GATv2": lambda: pyg_models.GAT(WIDTH, 8, num_layers=2, out_channels=CLASSES, heads=2, v2=True),
-    "GraphSAGE": lambda: pyg_models.GraphSAGE(WIDTH, 8, num_layers=2, out_channels=CLASSES, act="leaky_relu"),
-    "GIN": pyg_gin,
-    "two GCNConv": lambda: TwoLiner(pyg.GCNConv(WIDTH, 8), pyg.GCNConv(8, CLASSES), torch.relu),
-    "two GATConv": lambda: TwoLiner(pyg.GATConv(WIDTH, 4, heads=3), pyg.GATConv(12, CLASSES, concat=False)),
-    "log-softmax": lambda: TwoLiner(pyg.GCNConv(WIDTH, 8), pyg.GCNConv(8, CLASSES), ending=torch.log_softmax),
-    "no bias": lambda: TwoLiner(pyg.GATv2Conv(WIDTH, 4, bias=False), pyg.SAGEConv(4, CLASSES, root_weight=False)),
-    "shared weights": lambda: TwoLiner(pyg.GATv2Conv(WIDTH, 4, share_weights=True), pyg.GCNConv(4, CLASSES)),
-    "linear first": LinearFirst,
-}
-
-
 @pytest.mark.parametrize("self_loops", [False, True])
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("name", KNOWN)
 def test_models_of_pytorch_geometric_are_found_by_inspection(name, self_loops):
-    torch.manual_seed(3)
-    model = with_statistics(shaken(FOREIGN[name]()))
+    model = known_model(name)
     data = random_graph(directed=True)
     if self_loops:
         data = Data(x=data.x, edge_index=torch.cat([data.edge_index, torch.tensor([[1, 4, 2], [1, 4, 2]])], dim=1))
@@ -206,14 +138,38 @@ def with_first(conv):
     return TwoLiner(conv, pyg.GCNConv(8, CLASSES))
 
 
+def with_other_messages():
+    model = with_first(pyg.GCNConv(WIDTH, 8))
+    model.conv1.message = lambda x_j, edge_weight: x_j
+    return model
+
+
+def changed(change):
+    """One of graycert's own models, altered by hand."""
+    model = build_model("gcn", random_graph())
+    change(model)
+    return model
+
+
+def other_conv(model):
+    conv = MyConv(64, CLASSES)
+    conv.lin = nn.Identity()
+    model.layers[1].conv = conv
+
+
 UNKNOWN = {
+    "messages": (with_other_messages, "replaces `message` of GCNConv"),
+    "own model, other conv": (lambda: changed(other_conv), "MyConv"),
+    "own model, map twice": (lambda: changed(lambda m: setattr(m.layers[1].conv, "lin", nn.Linear(3, 3))), "twice"),
+    "own model, norm first": (lambda: changed(lambda m: setattr(m, "feature_dropout", nn.LayerNorm(5))), "LayerNorm"),
+    "own model, tanh": (lambda: changed(lambda m: setattr(m, "activation", torch.tanh)), "tanh"),
     "not a chain": (Branches, "is not a chain of layers"),
     "values": (LooksAtValues, "cannot be traced"),
     "dropout": (DropsAlways, "drops out in evaluation mode"),
     "other edges": (Reverses, "is not a chain|more than features and edges"),
     "subclass": (lambda: with_first(MyConv(WIDTH, 8)), "MyConv"),
     "hook": (hooked, "has hooks on GCNConv"),
-    "patched": (patched, "replaces the forward pass of GCNConv"),
+    "patched": (patched, "replaces `forward` of GCNConv"),
     "improved": (lambda: with_first(pyg.GCNConv(WIDTH, 8, improved=True)), "improved=True"),
     "not normalised": (lambda: with_first(pyg.GCNConv(WIDTH, 8, normalize=False)), "add_self_loops=False"),
     "no loops": (lambda: with_first(pyg.GATConv(WIDTH, 8, add_self_loops=False)), "add_self_loops=False"),
@@ -356,38 +312,6 @@ def test_no_edges_and_isolated_targets(architecture):
         torch.testing.assert_close(ours, theirs.detach(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
-def test_what_no_message_brings_changes_not_one_bit(architecture):
-    """Lemma 1, executed: features of nodes that are ablated, or cut off, do not matter."""
-    data = random_graph(num_nodes=20, num_pairs=40)
-    model = shaken(build_model(architecture, data))
-    hostile = [2, 5, 11]
-    changed = data.x.clone()
-    changed[hostile] = 10 * torch.randn(3, WIDTH, generator=torch.Generator().manual_seed(0))
-    smoothing = InterceptionSmoothing(p_delete=0.6, p_ablate=0.7)
-    targets = np.array([node for node in range(20) if node not in hostile])
-    clean, attacked = (
-        compiled_of(model, Data(x=x, edge_index=data.edge_index), targets, smoothing=smoothing).logits(
-            0, Purpose.ESTIMATION, torch.arange(200)
-        )
-        for x in (data.x, changed)
-    )
-    from graycert.sampling import CoinStream, InterceptionSampler
-
-    stream = CoinStream(0, Purpose.ESTIMATION)
-    draw = InterceptionSampler.of_graph(smoothing, stream, data.edge_index, num_nodes=20).draw(torch.arange(200))
-    arrives = torch.zeros(200, 20, dtype=torch.bool)
-    arrives[:, hostile] = ~draw.ablated[:, hostile]
-    for _ in range(2):
-        step = arrives.clone()
-        for edge, (source, target) in enumerate(data.edge_index.T.tolist()):
-            step[:, target] |= arrives[:, source] & draw.kept[:, edge]
-        arrives = step
-    same = (clean == attacked).all(dim=-1)
-    assert same[~arrives[:, targets]].all()
-    assert (~same).any()
-
-
 def test_near_ties_are_found_and_counted():
     """Two classes with the same weights tie in every draw; the vote goes to the first, and all are counted."""
     data = random_graph()
@@ -418,12 +342,13 @@ def test_scores_too_far_apart_for_one_exponent_go_to_torch():
     assert "attention scores that differ by" in chosen_for(model, data).name
 
 
-def test_values_that_could_overflow_go_to_torch():
+@pytest.mark.parametrize("factors", [(1e9, 1e9), (1e17, 1e-17)])  # at the end, and only on the way
+def test_values_that_could_overflow_go_to_torch(factors):
     data = random_graph()
     model = build_model("gcn", data).eval()
     with torch.no_grad():
-        model.layers[0].linear.weight.mul_(1e9)
-        model.layers[1].linear.weight.mul_(1e9)
+        for layer, factor in zip(model.layers, factors, strict=True):
+            layer.linear.weight.mul_(factor)
     assert "could reach values" in chosen_for(model, data).name
 
 

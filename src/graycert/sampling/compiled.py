@@ -20,7 +20,7 @@ from graycert.sampling.kernels.draws import LANES, Draw, Field
 from graycert.sampling.kernels.votes import count_votes
 from graycert.sampling.layered_field import InEdges, layered_field
 from graycert.sampling.layers import Layer, arguments_of, check_magnitudes, kernel_of, project, split_layers
-from graycert.sampling.recognition import NormalisedSum, Operation, PlainSum, SoftMedoid, UnknownModelError
+from graycert.sampling.operations import NormalisedSum, Operation, PlainSum, SoftMedoid, UnknownModelError
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
 

@@ -16,7 +16,8 @@ from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
 from graycert.sampling.compiled import CompiledEngine, build_compiled_engine
 from graycert.sampling.interception import InterceptionSampler, ablate
-from graycert.sampling.recognition import UnknownModelError, recognise
+from graycert.sampling.operations import UnknownModelError
+from graycert.sampling.recognition import recognise
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.sampling.voting import (
     VotingEngine,

@@ -12,10 +12,9 @@ from torch import Tensor
 
 from graycert.sampling.kernels import gat, gatv2, gcn, soft_medoid, sums, tiles
 from graycert.sampling.kernels.draws import LANES, Draw, Field
-from graycert.sampling.kernels.tiles import RowwiseStep, pack_steps
+from graycert.sampling.kernels.tiles import Output, RowwiseStep, pack_steps
 from graycert.sampling.layered_field import LayeredField
-from graycert.sampling.recognition import (
-    Activation,
+from graycert.sampling.operations import (
     Affine,
     Aggregation,
     Attention,
@@ -23,6 +22,7 @@ from graycert.sampling.recognition import (
     NormalisedSum,
     Operation,
     PlainSum,
+    RowwiseOperation,
     SoftMedoid,
     UnknownModelError,
 )
@@ -46,7 +46,7 @@ class Layer:
     """
 
     aggregation: Aggregation
-    chain: tuple[Linear | Affine | Activation, ...]
+    chain: tuple[RowwiseOperation, ...]
     width_in: int
 
     @property
@@ -77,7 +77,7 @@ class Layer:
         return max(columns, self.width_in, *(max(step.scale.size, step.width_out) for step in self.steps))
 
 
-def _steps(chain: Sequence[Linear | Affine | Activation], width: int) -> list[RowwiseStep]:
+def _steps(chain: Sequence[RowwiseOperation], width: int) -> list[RowwiseStep]:
     ones, zeros = _ones(width), _zeros(width)
     steps: list[RowwiseStep] = []
     scale, shift, activation, slope = ones, zeros, tiles.IDENTITY, 1.0
@@ -111,12 +111,12 @@ def _zeros(width: int) -> FloatArray:
     return np.zeros(width, dtype=np.float32)
 
 
-def split_layers(operations: Sequence[Operation]) -> tuple[list[Linear | Affine | Activation], list[Layer]]:
+def split_layers(operations: Sequence[Operation]) -> tuple[list[RowwiseOperation], list[Layer]]:
     """Return the row-wise operations before the first aggregation, and the layers."""
-    start: list[Linear | Affine | Activation] = []
-    groups: list[tuple[Aggregation, list[Linear | Affine | Activation]]] = []
+    start: list[RowwiseOperation] = []
+    groups: list[tuple[Aggregation, list[RowwiseOperation]]] = []
     for operation in operations:
-        if isinstance(operation, Linear | Affine | Activation):
+        if isinstance(operation, RowwiseOperation):
             (groups[-1][1] if groups else start).append(operation)
         else:
             groups.append((operation, []))
@@ -130,9 +130,7 @@ def split_layers(operations: Sequence[Operation]) -> tuple[list[Linear | Affine 
     return start, layers
 
 
-def _with_scores(
-    chain: list[Linear | Affine | Activation], following: Aggregation
-) -> list[Linear | Affine | Activation]:
+def _with_scores(chain: list[RowwiseOperation], following: Aggregation) -> list[RowwiseOperation]:
     """Let the linear map before a GATConv compute its scores too: they are linear in the values."""
     if not isinstance(following, Attention) or following.sender is None or following.receiver is None:
         return chain
@@ -151,7 +149,7 @@ def _with_scores(
     ]
 
 
-def project(start: Sequence[Linear | Affine | Activation], x: Tensor) -> FloatArray:
+def project(start: Sequence[RowwiseOperation], x: Tensor) -> FloatArray:
     """Apply the row-wise operations before the first aggregation to every row of x."""
     rows = x
     for operation in start:
@@ -171,24 +169,38 @@ def project(start: Sequence[Linear | Affine | Activation], x: Tensor) -> FloatAr
 def check_magnitudes(table: FloatArray, layers: Sequence[Layer], *, largest_in_degree: int) -> None:
     """A message that does not arrive has weight zero, which needs finite rows: bound all values in advance.
 
+    Args:
+        table: Projected rows of the first layer.
+        layers: What follows.
+        largest_in_degree: Of the graph.
+
     Raises:
-        UnknownModelError: If a value could leave the range of float32.
+        UnknownModelError: If a value on the way could leave the range in which float32 sums are safe.
     """
-    bound = float(np.abs(table, dtype=np.float64).max(initial=0.0))
+    bound = _safe(_largest(table))
     for layer in layers:
         match layer.aggregation:
             case PlainSum(mean=mean, own_factor=factor):
                 bound *= (1 if mean else largest_in_degree) + abs(factor)
             case NormalisedSum() | SoftMedoid():
                 bound *= largest_in_degree + 1
+            case Attention(both=both) if both is not None:
+                _safe(2 * bound * float(np.abs(both, dtype=np.float64).sum(axis=1).max()))  # its scores
         for step in layer.steps:
-            bound = float(np.abs(step.scale).max(initial=0.0)) * bound + float(np.abs(step.shift).max(initial=0.0))
-            bound *= max(1.0, abs(step.slope))
+            bound = _safe(_largest(step.scale) * bound + _largest(step.shift)) * max(1.0, abs(step.slope))
             if step.weight is not None and step.bias is not None:
                 rows = np.abs(step.weight, dtype=np.float64).sum(axis=1)
-                bound = float(rows.max(initial=0.0)) * bound + float(np.abs(step.bias).max(initial=0.0))
-        if not bound < _LARGEST_VALUE:
-            raise UnknownModelError(f"could reach values of {bound:.0e}, beyond what float32 sums hold safely")
+                bound = _safe(float(rows.max(initial=0.0)) * bound + _largest(step.bias))
+
+
+def _largest(values: FloatArray) -> float:
+    return float(np.abs(values, dtype=np.float64).max(initial=0.0))
+
+
+def _safe(bound: float) -> float:
+    if not bound < _LARGEST_VALUE:
+        raise UnknownModelError(f"could reach values of {bound:.0e}, beyond what float32 sums hold safely")
+    return bound
 
 
 def kernel_of(layer: Layer, index: int) -> Callable[..., None]:
@@ -225,25 +237,26 @@ def arguments_of(
         UnknownModelError: If the kernel would be inexact, or too large, on these rows.
     """
     tile, spare = (np.empty((layer.widest, LANES), dtype=np.float32) for _ in range(2))
-    end = (pack_steps(layer.steps), out, tile, spare)
+    heads = layer.aggregation.heads if index == 0 and isinstance(layer.aggregation, Attention) else 1
+    weights = np.empty((heads * (part.largest_in_degree + 4), LANES), dtype=np.float32)
+    output = Output(pack_steps(layer.steps), tile, spare, weights, out)
     match layer.aggregation:
         case NormalisedSum():
-            return (field, draw, table, *end)
+            return (field, draw, table, output)
         case PlainSum(width=width, mean=mean, own_factor=factor):
-            return (field, draw, table, width, mean, np.float32(factor), *end)
+            return (field, draw, table, width, mean, np.float32(factor), output)
         case SoftMedoid(limit=limit, temperature=temperature):
             distances = () if index else _distances(field, table, num_receivers=out.shape[0])
-            points, costs = (np.empty((part.largest_in_degree + 2, LANES), dtype=np.float32) for _ in range(2))
             order = np.empty(part.largest_in_degree + 1, dtype=np.int64)
-            return (field, draw, table, *distances, limit, np.float32(temperature), *end, points, costs, order)
-        case Attention(heads=heads, channels=channels, mean=mean) as attention if index == 0:
-            weights = _attention_weights(attention, field, table, num_receivers=out.shape[0])
+            costs = np.empty_like(weights)  # one per in-edge, the node itself and the token
+            return (field, draw, table, *distances, limit, np.float32(temperature), output, costs, order)
+        case Attention(channels=channels, mean=mean) as attention if index == 0:
+            known = _attention_weights(attention, field, table, num_receivers=out.shape[0])
             values = np.ascontiguousarray(table[:, : heads * channels])
-            return (field, draw, values, *weights, heads, mean, *end)
-        case Attention(heads=heads, channels=channels, mean=mean, both=both, slope=slope):
-            scores = np.empty((part.largest_in_degree + 1, LANES), dtype=np.float32)
-            shape = (heads, channels) if both is None else (both,)
-            return (field, draw, table, *shape, np.float32(slope), mean, *end, scores)
+            return (field, draw, values, *known, heads, mean, output)
+        case Attention(channels=channels, mean=mean, both=both, slope=slope):
+            shape = (layer.aggregation.heads, channels) if both is None else (both,)
+            return (field, draw, table, *shape, np.float32(slope), mean, output)
 
 
 def _distances(field: Field, table: FloatArray, *, num_receivers: int) -> tuple[NDArray[np.int64], FloatArray]:

@@ -7,12 +7,10 @@ reason to evaluate the model with PyTorch instead; it is never guessed.
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, fx, nn
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, MessagePassing, SAGEConv
 from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
@@ -24,102 +22,19 @@ from graycert.models.gat import GATLayer
 from graycert.models.gatv2 import GATv2Layer
 from graycert.models.gcn import GCNLayer
 from graycert.models.sma import SoftMedoidLayer
-
-FloatArray = NDArray[np.float32]
-
-
-class UnknownModelError(Exception):
-    """Why a model is not one that the compiled engine knows; the message ends "because the model ..."."""
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """x -> W x + bias; weight (width_out, width), bias (width_out,)."""
-
-    weight: FloatArray
-    bias: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Affine:
-    """x -> scale ∘ x + shift, both (width,)."""
-
-    scale: FloatArray
-    shift: FloatArray
-
-
-@dataclass(frozen=True)
-class Activation:
-    """A function of each entry: "relu", "elu" or "leaky_relu", with the factor of its negative side."""
-
-    kind: str
-    slope: float = 1.0
-
-
-@dataclass(frozen=True)
-class NormalisedSum:
-    """GCNConv: Σ x_w / sqrt(d_w d_u), the node itself included."""
-
-    label = "GCN"
-
-
-@dataclass(frozen=True, eq=False)
-class Attention:
-    """GATConv and GATv2Conv.
-
-    Args:
-        channels: Per head.
-        slope: Negative slope of the LeakyReLU.
-        mean: Whether heads are averaged.
-        sender: GATConv: (heads, channels); GATv2Conv: None.
-        receiver: GATConv: (heads, channels); GATv2Conv: None.
-        both: GATv2Conv: (heads, channels); GATConv: None.
-    """
-
-    channels: int
-    slope: float
-    mean: bool
-    sender: FloatArray | None = None
-    receiver: FloatArray | None = None
-    both: FloatArray | None = None
-
-    @property
-    def label(self) -> str:
-        """Name of the convolution."""
-        return "GAT" if self.both is None else "GATv2"
-
-    @property
-    def heads(self) -> int:
-        """Number of heads."""
-        weights = self.sender if self.both is None else self.both
-        return 0 if weights is None else int(weights.shape[0])
-
-
-@dataclass(frozen=True)
-class PlainSum:
-    """SAGEConv and GINConv.
-
-    The sum or mean of the first ``width`` columns of the in-neighbours, plus ``own_factor`` times the last ``width``
-    columns of the node's own row.
-    """
-
-    label: str
-    width: int
-    mean: bool
-    own_factor: float
-
-
-@dataclass(frozen=True)
-class SoftMedoid:
-    """SMA: soft medoid of at most ``limit`` points at a temperature."""
-
-    limit: int
-    temperature: float
-    label = "SMA"
-
-
-Aggregation = NormalisedSum | Attention | PlainSum | SoftMedoid
-Operation = Linear | Affine | Activation | Aggregation
+from graycert.sampling.operations import (
+    Activation,
+    Affine,
+    Aggregation,
+    Attention,
+    FloatArray,
+    Linear,
+    NormalisedSum,
+    Operation,
+    PlainSum,
+    SoftMedoid,
+    UnknownModelError,
+)
 
 
 def recognise(model: nn.Module) -> list[Operation]:
@@ -143,22 +58,27 @@ def recognise(model: nn.Module) -> list[Operation]:
 
 def _check_untouched(module: nn.Module) -> None:
     """Hooks and replaced methods can do anything."""
-    if "forward" in vars(module):
-        raise UnknownModelError(f"replaces the forward pass of {type(module).__name__}")
-    for name, hooks in vars(module).items():
-        if name.endswith("_hooks") and "state_dict" not in name and hooks:
+    for name, value in vars(module).items():
+        if callable(value) and callable(getattr(type(module), name, None)):
+            raise UnknownModelError(f"replaces `{name}` of {type(module).__name__}")
+        if name.endswith("_hooks") and "state_dict" not in name and value:
             raise UnknownModelError(f"has hooks on {type(module).__name__}")
 
 
 def _of_interception_gnn(model: InterceptionGNN) -> Iterator[Operation]:
+    if type(model.feature_dropout) is not nn.Dropout:
+        raise UnknownModelError(f"has a {type(model.feature_dropout).__name__} before its layers")
     for index, layer in enumerate(model.layers):
         if index:
             yield _function_activation(model.activation, (), {})
         if type(layer) is GCNLayer:
+            _check_taken_out(layer.conv.lin)
             yield from _gcn(layer.conv, layer.linear)
         elif type(layer) is GATLayer:
+            _check_taken_out(layer.conv.lin)
             yield from _gat(layer.conv, layer.linear)
         elif type(layer) is GATv2Layer:
+            _check_taken_out(layer.conv.lin_l, layer.conv.lin_r)
             yield from _gatv2(layer.conv, layer.sender, layer.receiver)
         elif type(layer) is SoftMedoidLayer:
             yield _linear(layer.linear)
@@ -166,6 +86,12 @@ def _of_interception_gnn(model: InterceptionGNN) -> Iterator[Operation]:
             yield _shift(layer.bias)
         else:
             raise UnknownModelError(f"has a layer of type {type(layer).__name__}")
+
+
+def _check_taken_out(*linears: nn.Module) -> None:
+    """The maps that graycert's layers apply in `project` must not act in the convolution once more."""
+    if any(type(linear) is not nn.Identity for linear in linears):
+        raise UnknownModelError("applies the linear map of a layer twice")
 
 
 class _Tracer(fx.Tracer):
@@ -305,8 +231,10 @@ def _batch_norm(module: Any) -> Iterator[Operation]:
     yield Affine(_array(scale.float()), _array(shift.float()))
 
 
-def _check_conv(conv: Any, **options: Any) -> None:
-    """Every option that changes the arithmetic must have the value that the kernels are written for."""
+def _check_conv(conv: Any, kind: type, **options: Any) -> None:
+    """Type and every option that changes the arithmetic must be those that the kernels are written for."""
+    if type(conv) is not kind:
+        raise UnknownModelError(f"has a layer of type {type(conv).__name__}")
     expected = {"flow": "source_to_target", "node_dim": 0, **options}
     for name, wanted in expected.items():
         value = getattr(conv, name, wanted)
@@ -320,7 +248,7 @@ def _check_conv(conv: Any, **options: Any) -> None:
 
 
 def _gcn(conv: Any, linear: Any = None) -> Iterator[Operation]:
-    _check_conv(conv, improved=False, cached=False, add_self_loops=True, normalize=True)
+    _check_conv(conv, GCNConv, improved=False, cached=False, add_self_loops=True, normalize=True)
     if type(conv.aggr_module) is not SumAggregation:
         raise UnknownModelError(f"has a GCNConv that aggregates by {conv.aggr}")
     projection = _linear(conv.lin if linear is None else linear)
@@ -329,8 +257,8 @@ def _gcn(conv: Any, linear: Any = None) -> Iterator[Operation]:
     yield _shift(conv.bias, projection.weight.shape[0])
 
 
-def _attention_options(conv: Any) -> dict[str, Any]:
-    _check_conv(conv, add_self_loops=True, edge_dim=None, residual=False)
+def _attention_options(conv: Any, kind: type) -> dict[str, Any]:
+    _check_conv(conv, kind, add_self_loops=True, edge_dim=None, residual=False)
     if type(conv.aggr_module) is not SumAggregation:
         raise UnknownModelError(f"has a {type(conv).__name__} that aggregates by {conv.aggr}")
     slope = float(conv.negative_slope)
@@ -344,7 +272,7 @@ def _after_attention(conv: Any) -> Affine:
 
 
 def _gat(conv: Any, linear: Any = None) -> Iterator[Operation]:
-    options = _attention_options(conv)
+    options = _attention_options(conv, GATConv)
     if linear is None:
         linear = getattr(conv, "lin", None)
     if linear is None or getattr(conv, "lin_src", None) is not None:
@@ -355,7 +283,7 @@ def _gat(conv: Any, linear: Any = None) -> Iterator[Operation]:
 
 
 def _gatv2(conv: Any, sender: Any = None, receiver: Any = None) -> Iterator[Operation]:
-    options = _attention_options(conv)
+    options = _attention_options(conv, GATv2Conv)
     left, right = (
         _linear(conv.lin_l if sender is None else sender),
         _linear(conv.lin_r if receiver is None else receiver),
@@ -368,7 +296,7 @@ def _gatv2(conv: Any, sender: Any = None, receiver: Any = None) -> Iterator[Oper
 
 
 def _sage(conv: Any) -> Iterator[Operation]:
-    _check_conv(conv, normalize=False, project=False)
+    _check_conv(conv, SAGEConv, normalize=False, project=False)
     if type(conv.aggr_module) not in (MeanAggregation, SumAggregation):
         raise UnknownModelError(f"has a SAGEConv that aggregates by {conv.aggr}")
     neighbors = _linear(conv.lin_l)
@@ -383,7 +311,7 @@ def _sage(conv: Any) -> Iterator[Operation]:
 
 def _gin(conv: Any) -> Iterator[Operation]:
     """The first linear map of the MLP goes before the sum, which it commutes with; its bias comes after."""
-    _check_conv(conv)
+    _check_conv(conv, GINConv)
     if type(conv.aggr_module) is not SumAggregation:
         raise UnknownModelError(f"has a GINConv that aggregates by {conv.aggr}")
     inside = list(_rowwise(conv.nn))
