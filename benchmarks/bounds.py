@@ -7,7 +7,6 @@ Usage: python benchmarks/bounds.py [--graph cora_ml] [--graph FILE.npz ...] [--q
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from machine import peak_mib
 
 from graycert.deltas import evaluate_deltas
 from graycert.graph import Adjacency, as_adjacency, count_simple_paths
@@ -127,7 +127,7 @@ def measure_here(file: str, num_layers: int, num_targets: int) -> None:
         graph = Adjacency.from_edge_index(stored["edges"], num_nodes=int(stored["num_nodes"]))
     targets = np.random.default_rng(0).permutation(graph.num_nodes)[:num_targets]
     evaluate_deltas(graph, targets[:1], num_layers=num_layers, **SETTING)  # loads the kernels
-    before = _peak_mib()
+    before = peak_mib()
     seconds = []
     for _ in range(3):
         started = time.perf_counter()
@@ -140,7 +140,7 @@ def measure_here(file: str, num_layers: int, num_targets: int) -> None:
             {
                 "pairs": int(found.receptive_field_size.sum()),
                 "seconds": min(seconds),
-                "peak_mib": _peak_mib() - before,
+                "peak_mib": peak_mib() - before,
             }
         )
     )
@@ -167,14 +167,6 @@ def hub_graph(num_leaves: int) -> Adjacency:
     edges = np.concatenate([np.stack([leaves, np.zeros_like(leaves)]), pairs], axis=1)
     both = np.unique(np.concatenate([edges, edges[::-1]], axis=1), axis=1)
     return Adjacency.from_edge_index(both, num_nodes=num_leaves + 1)
-
-
-def _peak_mib() -> float:
-    """Return the peak of this process; Linux's ru_maxrss would begin with the peak of the parent."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return int(status.read_text().split("VmHWM:")[1].split()[0]) / 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # macOS counts bytes
 
 
 def _shown(value: Any) -> str:

@@ -7,8 +7,9 @@ Public names are imported on first use, so that the mathematical core works, and
 without loading torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from graycert._lazy import attach
 
 if TYPE_CHECKING:
     from graycert.audit import audit_model as audit_model
@@ -59,16 +60,5 @@ _HOME = {
     "verify": "graycert.verification",
 }
 
-__all__ = sorted([*_HOME, "__version__"])
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'graycert' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = attach(__name__, _HOME)
+__all__ += ["__version__"]

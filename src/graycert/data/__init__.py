@@ -3,8 +3,9 @@
 Names are imported on first use, so that ``graycert datasets`` answers without loading torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from graycert._lazy import attach
 
 if TYPE_CHECKING:
     from graycert.data.catalogue import DatasetRow as DatasetRow
@@ -31,16 +32,4 @@ _HOME = {
     "validate_data": "graycert.data.checks",
 }
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'graycert.data' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = attach(__name__, _HOME)

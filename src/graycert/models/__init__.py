@@ -3,8 +3,9 @@
 Names are imported on first use, so that the command line checks a model's name without loading torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from graycert._lazy import attach
 
 if TYPE_CHECKING:
     from graycert.models.build import build_from_config as build_from_config
@@ -31,16 +32,4 @@ _HOME = {
     "save_model": "graycert.models.weights",
 }
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'graycert.models' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = attach(__name__, _HOME)
