@@ -1,0 +1,111 @@
+"""Row-wise steps and weighted sums of the kernels, against NumPy in float64."""
+
+import numpy as np
+import pytest
+
+from graycert._compilation import kernel
+from graycert.sampling.kernels.draws import LANES
+from graycert.sampling.kernels.tiles import (
+    ELU,
+    IDENTITY,
+    LEAKY_RELU,
+    RELU,
+    Output,
+    RowwiseStep,
+    add_rows,
+    add_static,
+    exp,
+    finish,
+    pack_steps,
+)
+
+
+@kernel
+def _each_exp(x, out):
+    for i in range(x.size):
+        out[i] = exp(x[i])
+
+
+def test_exp_errs_by_less_than_two_units_in_the_last_place():
+    x = np.concatenate([np.linspace(-87, 88, 300_001), np.linspace(-1, 1, 300_001)]).astype(np.float32)
+    out = np.empty_like(x)
+    _each_exp(x, out)
+    exact = np.exp(x.astype(np.float64))
+    assert (np.abs(out - exact) < 2 * np.spacing(exact.astype(np.float32))).all()
+    ends = np.array([-1e30, -87, 88, 1e30], dtype=np.float32)
+    out = np.empty_like(ends)
+    _each_exp(ends, out)
+    assert out[0] == out[1] > 0
+    assert out[2] == out[3] < np.inf
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def output_for(steps, width, *, num_receivers=1, degree=0):
+    widest = max(width, *(max(step.scale.size, step.width_out) for step in steps))
+    tile, spare = (np.full((widest, LANES), np.nan, dtype=np.float32) for _ in range(2))
+    weights = np.full((degree + 4, LANES), np.nan, dtype=np.float32)
+    rows = np.full((num_receivers, steps[-1].width_out, LANES), np.nan, dtype=np.float32)
+    return Output(pack_steps(steps), tile, spare, weights, rows)
+
+
+def in_numpy(steps, rows):
+    rows = rows.astype(np.float64)
+    for step in steps:
+        rows = rows * step.scale[:, None] + step.shift[:, None]
+        negative = {
+            IDENTITY: rows,
+            RELU: np.zeros_like(rows),
+            ELU: step.slope * np.expm1(np.minimum(rows, 0)),
+            LEAKY_RELU: step.slope * rows,
+        }[step.activation]
+        rows = np.where(rows > 0, rows, negative)
+        if step.weight is not None:
+            rows = step.weight.astype(np.float64) @ rows + step.bias[:, None]
+    return rows
+
+
+def step(width, width_out=None, *, activation=IDENTITY, slope=1.0, seed=0):
+    weight = None if width_out is None else numbers(width_out, width, seed=seed) / np.float32(np.sqrt(width))
+    bias = None if width_out is None else numbers(width_out, seed=seed + 1)
+    return RowwiseStep(numbers(width, seed=seed + 2), numbers(width, seed=seed + 3), activation, slope, weight, bias)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [step(7)],
+        [step(64, 9, activation=ELU, slope=0.7)],
+        [step(5, 3, activation=RELU), step(3, 6, activation=LEAKY_RELU, slope=0.2, seed=9), step(6, seed=5)],
+        [step(6, activation=RELU), step(6, activation=ELU, seed=3), step(6, 1, seed=4)],
+        [step(1030, 517, activation=RELU)],  # BLAS is called for some rows of the weight at a time
+    ],
+    ids=["affine", "one", "three", "without maps between", "wide"],
+)
+def test_a_chain_of_steps(steps):
+    width = steps[0].scale.size
+    output = output_for(steps, width, num_receivers=2)
+    row = numbers(width, LANES, seed=20)
+    output.tile[:width] = row
+    finish(output, 1)
+    np.testing.assert_allclose(output.rows[1], in_numpy(steps, row), rtol=1e-4, atol=2e-5)
+    assert np.isnan(output.rows[0]).all()
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 3, 4, 5, 7, 8, 13])
+def test_weighted_sums_take_every_row_once(degree):
+    rows = np.random.default_rng(1).integers(20, size=degree).astype(np.int32)
+    for add, table in ((add_static, numbers(20, 10)), (add_rows, numbers(20, 10, LANES))):
+        output = output_for([step(10)], 10, degree=degree)
+        output.tile[:] = before = numbers(10, LANES, seed=3)
+        output.weights[:degree] = weights = numbers(degree, LANES, seed=4)
+        add(output, 2, 5, output.weights, table, rows)
+        values = table[rows].astype(np.float64)
+        values = values if values.ndim == 3 else values[..., None]
+        expected = before.astype(np.float64)
+        expected[2:7] += (weights[:, None] * values)[:, 2:7].sum(axis=0)
+        np.testing.assert_allclose(output.tile, expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(output.tile[:2], before[:2])
+        np.testing.assert_array_equal(output.tile[7:], before[7:])
