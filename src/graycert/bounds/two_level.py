@@ -1,0 +1,191 @@
+"""Δ(ρ) exactly for two layers on any graph, and a bound tighter than Theorems 2 and 3 for more layers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert._compilation import kernel
+from graycert._rounding import FloatArray, add_up, complement_up, multiply_up, one_minus_exp_up
+from graycert.bounds.interception_state import memory_needed, relative_error, start_state
+from graycert.bounds.routes import IntArray, Routes, Walker, find_routes, make_walker
+from graycert.bounds.worst_set import CLOSE, branch_and_bound, dominations, greedy
+from graycert.graph.adjacency import Adjacency
+
+DEFAULT_BUDGET = 2**26  # products per target, about a tenth of a second
+_MEMORY = 2**21  # 16 MiB of scenarios
+_SUBSETS_UP_TO = 10  # first hops of a component up to which the greedy search sums over their subsets
+_HALF = float(np.log(2.0))  # L of Δ = 1/2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorstSets:
+    """What the adversary can do to one target at best.
+
+    Args:
+        delta_upper: Bound on Δ(ρ) for ρ = 1..max_radius, shape (max_radius,).
+        proved: Whether the bound is proved to be the largest value that it can have (two layers: Δ(ρ) itself; more:
+            the largest value of the surrogate), shape (max_radius,).
+        attackers: The worst set found per ρ, node indices, padded with -1, shape (max_radius, max_radius). It attains
+            the bound where ``proved`` and k <= 2.
+    """
+
+    delta_upper: FloatArray
+    proved: NDArray[np.bool_]
+    attackers: IntArray
+
+
+class TwoLevelSearch:
+    r"""Search for the worst set of hostile nodes of each target of one graph.
+
+    $$\Delta(\rho) = \max_{|B|\le\rho} 1-g(B),\qquad
+    g(B) = \sum_{F\subseteq U}\Pr[F]\prod_{w\in B}\Bigl(a_w+(1-a_w)\prod_{u\in F} f_w(u)\Bigr)$$
+
+    where F are the in-neighbours of the target whose edges survive, and f_w(u) is the probability that the message of
+    w does not reach u in the remaining layers.
+
+    Guarantee:
+        ``delta_upper`` is at least Δ(ρ) for any model that satisfies Lemma 1, with independent coins, or one coin for
+        both directions of an undirected edge. Where ``proved``, it equals Δ(ρ) for k <= 2 (up to 1e-12 for sets of a
+        few dozen routes; the rounding error is added and grows with ρ and the number of routes); for k > 2 it equals
+        the maximum of a surrogate that is never above Theorems 2 and 3. Where not, it is the smallest bound that any
+        prefix of the greedy set gives, never above Theorem 3. Rounded upward.
+
+    Args:
+        adjacency: The graph.
+        p_delete: Per edge, shape (num_edges,), in the order of ``adjacency``.
+        p_ablate: Per node, shape (num_nodes,).
+        num_layers: k >= 1.
+        budget: Work per target, in products, beyond which the search is given up.
+
+    References:
+        Beyond Scholten et al. (2022); docs/proofs/two_level.md.
+    """
+
+    def __init__(
+        self,
+        adjacency: Adjacency,
+        *,
+        p_delete: FloatArray,
+        p_ablate: FloatArray,
+        num_layers: int,
+        budget: int = DEFAULT_BUDGET,
+    ) -> None:
+        self._adjacency = adjacency
+        self._p_delete = p_delete
+        self._p_ablate = p_ablate
+        self._num_layers = num_layers
+        self._budget = budget
+        self._walker: Walker = make_walker(adjacency.num_nodes, num_layers)
+        self._memory = np.empty(_MEMORY)
+
+    def routes(self, nodes: IntArray, eligible: NDArray[np.bool_]) -> Routes:
+        """Return the routes of one receptive field: ``nodes``, the target first, and which of them are eligible."""
+        return find_routes(
+            self._adjacency.indptr,
+            self._adjacency.sources,
+            self._p_delete,
+            self._p_ablate,
+            nodes,
+            eligible,
+            self._num_layers,
+            self._budget,
+            self._walker,
+        )
+
+    def worst_sets(self, nodes: IntArray, eligible: NDArray[np.bool_], *, max_radius: int) -> WorstSets | None:
+        """Return the worst sets of one target, or None if its walks alone exceed the budget.
+
+        Args:
+            nodes: Its receptive field, the target first, shape (field_size,).
+            eligible: Which of these nodes may be hostile, shape (field_size,).
+            max_radius: Largest ρ, >= 1.
+        """
+        routes = self.routes(nodes, eligible)
+        if not routes.p_first.size:
+            return None
+        radius = min(max_radius, max(1, int(routes.copies.sum())))
+        memory = self._scratch(memory_needed(routes, radius))
+        upper, proved, kinds = _search(routes, radius, self._budget, memory)
+        attackers = np.full((max_radius, max_radius), -1, dtype=np.int64)
+        members = _Members(nodes, routes)
+        for row in range(max_radius):
+            found = members.of(kinds[min(row, radius - 1)])
+            attackers[row, : found.size] = found
+        # More nodes than there are change nothing.
+        delta = one_minus_exp_up(np.pad(upper, (0, max_radius - radius), mode="edge"))
+        proved = np.pad(proved, (0, max_radius - radius), mode="edge")
+        delta = np.minimum.accumulate(delta[::-1])[::-1]
+        if eligible[0]:
+            return _with_target(delta, proved, attackers, int(nodes[0]), float(self._p_ablate[nodes[0]]))
+        return WorstSets(delta_upper=delta, proved=proved, attackers=attackers)
+
+    def _scratch(self, size: int) -> FloatArray:
+        if self._memory.size < size:
+            self._memory = np.empty(size)
+        return self._memory
+
+
+class _Members:
+    """Nodes by type: equal nodes are interchangeable, so the first ones are named."""
+
+    def __init__(self, nodes: IntArray, routes: Routes) -> None:
+        order = np.argsort(routes.type_of, kind="stable")
+        self._nodes = nodes[order]
+        self._starts = np.searchsorted(routes.type_of[order], np.arange(routes.copies.size))
+
+    def of(self, kinds: IntArray) -> IntArray:
+        """Return one node for each entry of ``kinds`` (types, padded with -1), sorted."""
+        kinds = np.sort(kinds[kinds >= 0])
+        rank = np.arange(kinds.size) - np.searchsorted(kinds, kinds)
+        return np.sort(self._nodes[self._starts[kinds] + rank])
+
+
+def _with_target(
+    delta: FloatArray, proved: NDArray[np.bool_], attackers: IntArray, target: int, p_ablate: float
+) -> WorstSets:
+    """Let the adversary also choose the target, which needs no edge: Δ(ρ) = max(D(ρ), 1 - a_v (1 - D(ρ - 1)))."""
+    fewer = np.concatenate([[0.0], delta[:-1]])
+    hostile = add_up(fewer, multiply_up(complement_up(p_ablate), complement_up(fewer)))
+    hostile = np.minimum(hostile, 1.0)
+    chosen = hostile >= delta
+    with_target = np.full_like(attackers, -1)
+    with_target[1:, 1:] = attackers[:-1, :-1]
+    with_target[:, 0] = target
+    return WorstSets(
+        delta_upper=np.maximum(delta, hostile),
+        proved=np.where(chosen, np.concatenate([[True], proved[:-1]]), proved),
+        attackers=np.where(chosen[:, None], with_target, attackers),
+    )
+
+
+@kernel
+def _search(
+    routes: Routes, max_radius: int, budget: int, memory: FloatArray
+) -> tuple[FloatArray, NDArray[np.bool_], IntArray]:
+    """Bound L of the worst sets of 1..max_radius nodes, say whether it is attained, and by which types."""
+    upper, proved = np.zeros(max_radius), np.ones(max_radius, dtype=np.bool_)
+    kinds = np.full((max_radius, max_radius), -1, dtype=np.int64)
+    if routes.copies.size == 0:
+        return upper, proved, kinds
+    state = start_state(routes, _SUBSETS_UP_TO, max_radius, budget, memory)
+    reached, limit, chosen = greedy(routes, state, max_radius, _HALF)
+    dominates = np.zeros((0, 0), dtype=np.bool_)
+    gave_up = False
+    for radius in range(1, max_radius + 1):
+        row = kinds[radius - 1]
+        known = min(radius, chosen.size)
+        row[:known] = chosen[:known]
+        best, finished = reached[radius], limit[radius] - reached[radius] <= CLOSE
+        if not finished and known == radius and not gave_up and (radius == 1 or reached[radius - 1] < _HALF):
+            if dominates.size == 0:
+                state.work[0] += routes.copies.size**2
+                gave_up = state.work[0] > budget
+                dominates = dominations(routes) if not gave_up else dominates
+            if not gave_up:
+                best, finished = branch_and_bound(routes, state, dominates, radius, best, row[:radius])
+                gave_up = not finished
+        proved[radius - 1] = finished
+        slack = (2 * radius + 1) * (2.0 * relative_error(routes, state, radius) + 2.0**-50 * (1.0 + best))
+        upper[radius - 1] = min(limit[radius], best + CLOSE if finished else np.inf) + slack
+    return upper, proved, kinds
