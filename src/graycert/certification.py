@@ -1,7 +1,8 @@
 """The one orchestrator: model + graph + smoothing + threat -> certificates."""
 
+import dataclasses
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from torch import Tensor, nn
 from graycert._progress import progress_bar
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed, check_targets
 from graycert.audit import audit_model
-from graycert.certificates import RULES, certify_votes, check_can_certify
+from graycert.certificates import RULES, check_can_certify, simultaneous_level
+from graycert.collective_certification import certify_collectively
+from graycert.conclusion import conclude, count_predictions
 from graycert.data import validate_data
-from graycert.deltas import METHODS, evaluate_deltas
+from graycert.deltas import METHODS, check_method, evaluate_deltas
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.graph import Adjacency, graph_fingerprint
+from graycert.graph import Adjacency, graph_fingerprint, smoothing_in_stored_order, smoothing_on
 from graycert.models.protocol import has_skip
 from graycert.results import NodeCertificates
 from graycert.sampling import ENGINES, Purpose, choose_engine
@@ -38,7 +41,8 @@ def certify(
     num_estimation: int = 3_000,
     alpha: float = 0.01,
     rule: str = "sound",
-    method: str = "multiplicative",
+    method: str = "auto",
+    simultaneous: bool = False,
     max_radius: int = 20,
     seed: int = 0,
     ablation_token: Tensor | None = None,
@@ -48,6 +52,7 @@ def certify(
     progress: bool = False,
     say: Say | None = None,
     provenance: Mapping[str, Any] | None = None,
+    collective: Sequence[int] | None = None,
 ) -> NodeCertificates:
     r"""Say for every target up to how many hostile nodes its smoothed prediction cannot change.
 
@@ -58,8 +63,9 @@ def certify(
     Guarantee:
         For each target on its own, with probability at least ``1 - alpha`` over the draws: if the smoothed classifier
         is certified at radius ρ > 0, no change of all features of up to ρ eligible nodes changes its predicted
-        class (all radii of one target hold together). The graph structure is fixed. For rule="paper" this is not
-        proved; it exists for comparison. Bounds are rounded outward.
+        class (all radii of one target hold together). The graph structure is fixed. With ``simultaneous`` the chance
+        that this fails for any of the targets is at most ``alpha``. For rule="paper" nothing is proved; it exists for
+        comparison. Bounds are rounded outward.
 
     Args:
         model: ``forward(x, edge_index)`` -> class scores (num_nodes, num_classes); see `graycert.models.protocol`.
@@ -72,8 +78,12 @@ def certify(
         num_selection: Draws n0 that pick the class, >= 1.
         num_estimation: Draws n1 that bound its margin, >= 1.
         alpha: Failure probability per target, in (0, 1).
-        rule: "sound", or "paper" for the reference implementation's rule, which is not sound.
-        method: How Δ̄ is bounded over attacker sets: "multiplicative" (Theorem 3) or "union".
+        rule: "sound" bounds the lead of the reported class; "difference" tests it at once, slightly tighter;
+            "event-aware" also uses which lost votes no hostile message can have caused, the tightest, for a few
+            seconds more; "paper" is the reference implementation's, which is not sound. Choose it before looking at
+            results.
+        method: How Δ is bounded over sets of hostile nodes, see `delta_bounds`; "auto" is the tightest.
+        simultaneous: Whether ``alpha`` is for all targets at once (level alpha / num_targets each).
         max_radius: Largest radius looked at, >= 1.
         seed: Seeds all draws; the same seed gives the same votes for every batch size and thread count.
         ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
@@ -85,6 +95,8 @@ def certify(
         say: Called with a plain-words sentence before sampling: what can be certified at best, and if kernels have to
             be compiled first. By default nothing is said, except a warning where no radius can be certified whatever
             the votes.
+        collective: Numbers of hostile nodes shared by all targets, rising, for which to bound how many targets keep
+            their prediction (`graycert.certify_collectively`); default none.
         provenance: Plain values stored with the result, e.g. where graph and model come from.
 
     Returns:
@@ -107,13 +119,15 @@ def certify(
     refuse_exposed_target(model, threat, nodes)
     where = _device(device)
     adjacency = Adjacency.from_edge_index(data.edge_index.cpu().numpy(), num_nodes=data.num_nodes)
+    on_adjacency = smoothing_on(data, smoothing)
     audit = audit_model(model, data, num_layers=num_layers, ablation_token=ablation_token, seed=seed)
     audit.require()
+    check_method(method, num_layers=audit.num_layers)
 
     deltas = evaluate_deltas(
         adjacency,
         nodes,
-        smoothing=smoothing,
+        smoothing=on_adjacency,
         threat=threat,
         num_layers=audit.num_layers,
         max_radius=max_radius,
@@ -144,7 +158,11 @@ def certify(
             "names. Was the model trained on another graph?"
         )
     foresight = check_can_certify(
-        deltas.delta_upper, num_estimation=num_estimation, num_classes=drawing.num_classes, alpha=alpha, rule=rule
+        deltas.delta_upper,
+        num_estimation=num_estimation,
+        num_classes=drawing.num_classes,
+        alpha=simultaneous_level(alpha, nodes.size) if simultaneous else alpha,
+        rule=rule,
     )
     if say is not None:
         say(foresight.in_words)
@@ -152,10 +170,28 @@ def certify(
         warnings.warn(foresight.in_words, stacklevel=2)
     with progress_bar("drawing", total=num_selection + num_estimation, unit="draws", shown=progress) as advance:
         selection = drawing.votes(seed, Purpose.SELECTION, num_samples=num_selection, progress=advance)
-        estimation = drawing.votes(seed, Purpose.ESTIMATION, num_samples=num_estimation, progress=advance)
-    found = certify_votes(selection, estimation, deltas.delta_upper, alpha=alpha, rule=rule)
+        predictions = None
+        if rule == "event-aware":
+            predictions = drawing.predictions(seed, Purpose.ESTIMATION, num_samples=num_estimation, progress=advance)
+            estimation = count_predictions(predictions, num_classes=drawing.num_classes)
+        else:
+            estimation = drawing.votes(seed, Purpose.ESTIMATION, num_samples=num_estimation, progress=advance)
+    found = conclude(
+        adjacency,
+        deltas,
+        selection_votes=selection,
+        estimation_votes=estimation,
+        estimation_predictions=predictions,
+        smoothing=on_adjacency,
+        threat=threat,
+        num_layers=audit.num_layers,
+        alpha=alpha,
+        simultaneous=simultaneous,
+        rule=rule,
+        seed=seed,
+    )
     node_ids = getattr(data, "node_ids", None)
-    return NodeCertificates(
+    certificates = NodeCertificates(
         targets=nodes,
         prediction=found.prediction,
         status=found.status,
@@ -167,9 +203,13 @@ def certify(
         num_eligible=deltas.num_eligible,
         selection_votes=selection,
         estimation_votes=estimation,
+        estimation_predictions=predictions,
+        attackers=found.attackers,
+        delta_methods=deltas.methods,
+        simultaneous=simultaneous,
         num_layers=audit.num_layers,
         engine=drawing.name,
-        smoothing=smoothing,
+        smoothing=smoothing_in_stored_order(data, smoothing),
         threat=threat,
         alpha=alpha,
         rule=rule,
@@ -185,6 +225,10 @@ def certify(
         class_names=None if class_names is None else tuple(class_names),
         provenance=dict(provenance or {}),
     )
+    if collective is None:
+        return certificates
+    together = certify_collectively(certificates, data, budgets=collective)
+    return dataclasses.replace(certificates, collective=together)
 
 
 def _check_numbers(

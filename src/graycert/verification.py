@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert.certificates import certify_votes
+from graycert.certificates import CollectiveCertificate, certify_votes, is_sound, simultaneous_level
+from graycert.collective_certification import certify_collectively
+from graycert.conclusion import conclude
 from graycert.data import inductive_split, load_graph, transductive_split, validate_data
 from graycert.deltas import evaluate_deltas
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError, VerificationError
-from graycert.graph import as_adjacency, graph_fingerprint
+from graycert.graph import as_adjacency, graph_fingerprint, smoothing_from_stored_order, smoothing_on
 from graycert.report import render_report
 from graycert.results import NodeCertificates, report_view, summary_record
 
@@ -127,8 +129,14 @@ def verify(
     if same_graph:
         checks += [*_identity(stored, graph), *_split(stored, graph)]
     checks += _columns(stored, recomputed, same_graph=same_graph)
+    if stored.collective is not None and all(check.passed for check in checks if check.name == "collective"):
+        recomputed = dataclasses.replace(recomputed, collective=stored.collective)  # another solver may prove more
     checks.append(_summary(folder, recomputed))
     not_redone = [] if same_graph else ["Δ̄ and receptive fields, because the graph is another one"]
+    if not same_graph and stored.rule == "event-aware":
+        not_redone.append("radii, because the event-aware rule draws what arrived from the graph")
+    if stored.attackers is not None:
+        not_redone.append("which nodes to protect first: no certificate rests on them")
     checks += _report(folder, stored, recomputed, not_redone)
     checks += _weights(folder, stored, not_redone)
     if model is not None and same_graph:
@@ -204,39 +212,91 @@ def _fingerprint(stored: NodeCertificates, graph: Any) -> VerificationCheck:
 
 def _recompute(stored: NodeCertificates, graph: Any | None) -> NodeCertificates:
     values: dict[str, Any] = {}
-    delta_upper = stored.delta_upper
-    if graph is not None:
-        deltas = evaluate_deltas(
-            as_adjacency(graph),
-            stored.targets,
-            smoothing=stored.smoothing,
-            threat=stored.threat,
-            num_layers=stored.num_layers,
-            max_radius=stored.max_radius,
-            method=stored.method,
+    if graph is None:
+        level = simultaneous_level(stored.alpha, len(stored)) if stored.simultaneous else stored.alpha
+        rule = "sound" if stored.rule == "event-aware" else stored.rule
+        votes = certify_votes(
+            stored.selection_votes, stored.estimation_votes, stored.delta_upper, alpha=level, rule=rule
         )
-        delta_upper = deltas.delta_upper
-        values |= {
-            "delta_upper": delta_upper,
-            "receptive_field_size": deltas.receptive_field_size,
-            "num_eligible": deltas.num_eligible,
-        }
-    votes = certify_votes(
-        stored.selection_votes, stored.estimation_votes, delta_upper, alpha=stored.alpha, rule=stored.rule
+        for name in _by_votes(stored):
+            values[name] = getattr(votes, name)
+        return dataclasses.replace(stored, **values)
+    adjacency = as_adjacency(graph)
+    smoothing = smoothing_on(graph, smoothing_from_stored_order(graph, stored.smoothing))
+    deltas = evaluate_deltas(
+        adjacency,
+        stored.targets,
+        smoothing=smoothing,
+        threat=stored.threat,
+        num_layers=stored.num_layers,
+        max_radius=stored.max_radius,
+        method=stored.method,
     )
-    for name in ("prediction", "status", "p_lower", "p_upper", "radius"):
-        values[name] = getattr(votes, name)
-    return dataclasses.replace(stored, **values)
+    found = conclude(
+        adjacency,
+        deltas,
+        selection_votes=stored.selection_votes,
+        estimation_votes=stored.estimation_votes,
+        estimation_predictions=stored.estimation_predictions,
+        smoothing=smoothing,
+        threat=stored.threat,
+        num_layers=stored.num_layers,
+        alpha=stored.alpha,
+        simultaneous=stored.simultaneous,
+        rule=stored.rule,
+        seed=stored.seed,
+    )
+    recomputed = dataclasses.replace(
+        stored,
+        delta_upper=deltas.delta_upper,
+        delta_methods=None if stored.delta_methods is None else deltas.methods,
+        receptive_field_size=deltas.receptive_field_size,
+        num_eligible=deltas.num_eligible,
+        **{name: getattr(found, name) for name in _CONCLUSIONS},
+    )
+    if stored.collective is None or not is_sound(stored.rule):
+        return recomputed
+    together = certify_collectively(recomputed, graph, budgets=stored.collective.budgets.tolist())
+    return dataclasses.replace(recomputed, collective=together)
+
+
+_CONCLUSIONS = ("prediction", "radius", "status", "p_lower", "p_upper")
+
+
+def _by_votes(stored: NodeCertificates) -> tuple[str, ...]:
+    """Return what follows from votes and Δ̄ alone: not the radii of the event-aware rule, which needs the graph."""
+    return ("prediction", "p_lower", "p_upper") if stored.rule == "event-aware" else _CONCLUSIONS
 
 
 def _columns(
     stored: NodeCertificates, recomputed: NodeCertificates, *, same_graph: bool
 ) -> Iterator[VerificationCheck]:
-    names = ["prediction", "radius", "status", "p_lower", "p_upper"]
+    names = list(_by_votes(stored))
     if same_graph:
-        names = ["receptive_field_size", "num_eligible", "delta_upper", *names, "whole_field"]
+        names = ["receptive_field_size", "num_eligible", "delta_upper", *_CONCLUSIONS, "whole_field"]
+        if stored.delta_methods is not None:
+            names.append("delta_methods")
     for name in names:
         yield _compare(name, stored, getattr(stored, name), getattr(recomputed, name))
+    if same_graph and stored.collective is not None and recomputed.collective is not None:
+        yield _collective(stored.collective, recomputed.collective)
+
+
+def _collective(stored: CollectiveCertificate, found: CollectiveCertificate) -> VerificationCheck:
+    """A count may be smaller than what the linear program gives, never larger."""
+    claims_more = np.flatnonzero(stored.num_robust > found.num_robust)
+    by_solver = [place for place in claims_more.tolist() if stored.proved_by[place] == "milp"]
+    if len(by_solver) < claims_more.size:
+        place = next(place for place in claims_more.tolist() if place not in by_solver)
+        detail = (
+            f"ρ = {stored.budgets[place]}: stored {stored.num_robust[place]}, recomputed {found.num_robust[place]} "
+            "(the run claims more than its votes and graph give)"
+        )
+        return VerificationCheck(name="collective", passed=False, detail=detail)
+    detail = f"{stored.budgets.size} counts, none larger than the recomputed ones"
+    if by_solver:
+        detail += f", but for {len(by_solver)} that rest on a solver's branch and bound, which was not run again"
+    return VerificationCheck(name="collective", passed=True, detail=detail)
 
 
 def _compare(name: str, run: NodeCertificates, stored: NDArray[Any], found: NDArray[Any]) -> VerificationCheck:
@@ -357,13 +417,14 @@ def _redraw(
     again = certify(
         model,
         graph,
-        smoothing=stored.smoothing,
+        smoothing=smoothing_from_stored_order(graph, stored.smoothing),
         targets=stored.targets,
         threat=stored.threat,
         num_selection=stored.num_selection,
         num_estimation=stored.num_estimation,
         num_layers=stored.num_layers,
         alpha=stored.alpha,
+        simultaneous=stored.simultaneous,
         rule=stored.rule,
         method=stored.method,
         max_radius=stored.max_radius,
@@ -373,7 +434,10 @@ def _redraw(
     )
     detail = f"the model passes the audit with {again.num_layers} propagation steps"
     yield VerificationCheck(name="model audit", passed=True, detail=detail)
-    for name in ("selection_votes", "estimation_votes"):
+    names = ["selection_votes", "estimation_votes"]
+    if stored.estimation_predictions is not None:
+        names.append("estimation_predictions")
+    for name in names:
         ours, theirs = getattr(again, name), getattr(stored, name)
         rows = np.flatnonzero((ours != theirs).any(axis=1)) if ours.shape == theirs.shape else np.arange(len(stored))
         if rows.size == 0:

@@ -77,7 +77,7 @@ def test_largest_per_group_equals_sorting_each_group(max_radius):
     values = rng.integers(0, 60, 900) / 60  # with ties
     indptr = np.sort(np.concatenate([[0, 0, 900], rng.integers(0, 900, 7)]))  # the first group is empty
     for groups in (np.arange(9), np.array([6, 2])):
-        result = largest_per_group(values, indptr[groups], indptr[groups + 1], max_radius=max_radius)
+        result = largest_per_group(values, indptr[groups], indptr[groups + 1], max_radius=max_radius)[0]
         for row, group in enumerate(groups):
             wanted = np.sort(values[indptr[group] : indptr[group + 1]])[::-1][:max_radius]
             assert result[row].tolist() == np.pad(wanted, (0, max_radius - wanted.size)).tolist()

@@ -64,7 +64,10 @@ def test_no_bound_is_below_its_exact_value(golden, graph, setting):
     single = cache(lambda counts: exact_single_source(counts, smoothing.p_delete, smoothing.p_ablate))
     targets = golden["target_test_graph_id"]
     paths = count_simple_paths(graph, targets, num_layers=2)
-    bounds = delta_bounds(graph, targets, smoothing=smoothing, threat=NodeFeatureThreat(min_distance=1), max_radius=12)
+    threat = NodeFeatureThreat(min_distance=1)
+    bounds = delta_bounds(
+        graph, targets, smoothing=smoothing, threat=threat, max_radius=12, method="multiplicative"
+    )
     for row in range(0, targets.size, 3):
         counts = paths.counts[paths.indptr[row] + 1 : paths.indptr[row + 1]].astype(int).tolist()
         none_arrives = Fraction(1)
@@ -94,29 +97,62 @@ def test_field_sizes_by_distance(golden, graph):
 
 
 @pytest.mark.parametrize(
-    ("setting", "min_distance", "mean"),
-    [
-        ("pd0.31_pa0.794", 1, 3.680),
-        ("pd0.31_pa0.794", 2, 4.111),
-        ("pd0.361449_pa0.794", 1, 4.020),
-        ("pd0.361449_pa0.794", 2, 4.581),
-        ("pd0.6_pa0.6", 1, 3.419),
-        ("pd0.6_pa0.6", 2, 5.395),
-        ("pd0.8_pa0.0", 1, 3.534),
+    ("setting", "min_distance", "theorem_3", "exact"),
+    [  # golden/README.md; the last two exact values: theory/THEORY.md B2
+        ("pd0.31_pa0.794", 1, 3.680, 3.897),
+        ("pd0.31_pa0.794", 2, 4.111, 4.379),
+        ("pd0.361449_pa0.794", 1, 4.020, 4.387),
+        ("pd0.361449_pa0.794", 2, 4.581, 5.071),
+        ("pd0.6_pa0.6", 1, 3.419, 5.482),
+        ("pd0.6_pa0.6", 2, 5.395, 7.759),
+        ("pd0.8_pa0.0", 1, 3.534, 9.644),
+        ("pd0.7_pa0.3", 1, 2.617, 5.866),
+        ("pd0.7_pa0.3", 2, 5.158, 8.988),
     ],
 )
-def test_mean_largest_certifiable_radius(golden, graph, setting, min_distance, mean):
-    threat = NodeFeatureThreat(min_distance=min_distance)
-    result = evaluate_deltas(
-        graph,
-        golden["target_test_graph_id"],
-        smoothing=smoothing_of(setting),
-        threat=threat,
-        num_layers=2,
-        max_radius=40,
-    )
-    radius = np.minimum(largest_certifiable_radius(result.delta_upper), result.num_eligible)
-    assert radius[result.num_eligible > 0].mean() == pytest.approx(mean, abs=5e-4)
+def test_mean_largest_certifiable_radius(golden, graph, setting, min_distance, theorem_3, exact):
+    for method, mean in [("multiplicative", theorem_3), ("auto", exact)]:
+        result = evaluate_deltas(
+            graph,
+            golden["target_test_graph_id"],
+            smoothing=smoothing_of(setting),
+            threat=NodeFeatureThreat(min_distance=min_distance),
+            num_layers=2,
+            max_radius=40,
+            method=method,
+        )
+        radius = np.minimum(largest_certifiable_radius(result.delta_upper), result.num_eligible)
+        assert radius[result.num_eligible > 0].mean() == pytest.approx(mean, abs=5e-4)
+        if method == "auto":  # proved optima up to the first radius that cannot be certified
+            decided = np.arange(40) <= radius[:, None]
+            assert result.proved[decided].all()
+            assert set(result.methods) == {"exact"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "theorem_3", "surrogate"),  # theory/THEORY.md B2
+    [("pd0.31_pa0.794", 3.41, 4.00), ("pd0.6_pa0.6", 3.26, 7.77), ("pd0.7_pa0.3", 2.85, 9.00)],
+)
+def test_three_layers(golden, graph, setting, theorem_3, surrogate):
+    """The first 40 targets but one, which has more than 6,000 paths; radii are capped at 25."""
+    targets = golden["target_test_graph_id"][:40]
+    two_hop = graph.to_csr().T @ (graph.to_csr().T @ np.diff(graph.indptr))
+    targets = targets[two_hop[targets] <= 6000]
+    assert targets.size == 39
+    for method, mean in [("multiplicative", theorem_3), ("surrogate", surrogate)]:
+        result = evaluate_deltas(
+            graph,
+            targets,
+            smoothing=smoothing_of(setting),
+            threat=NodeFeatureThreat(min_distance=1),
+            num_layers=3,
+            max_radius=25,
+            method=method,
+        )
+        radius = np.minimum(largest_certifiable_radius(result.delta_upper), result.num_eligible)
+        assert radius.mean() >= mean - 5e-3
+        if method == "multiplicative":
+            assert radius.mean() == pytest.approx(mean, abs=5e-3)
 
 
 @pytest.mark.parametrize(

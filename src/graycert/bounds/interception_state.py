@@ -100,7 +100,7 @@ def start_state(routes: Routes, subsets_up_to: int, max_nodes: int, max_work: in
     for number in range(count):
         hops = num_component_hops[number]
         if hops <= subsets_up_to and 2**hops <= MOST_SUBSETS and 2**hops * num_component_types[number] <= _MOST_FACTORS:
-            room = memory.size - state.top[0]
+            room = memory.size - memory_needed(routes, max_nodes) - state.top[0]
             by_subsets[number] = hops == 1 or 2**hops * (num_component_types[number] + 8) < room // 4
         state.start[number] = state.top[0]
         if by_subsets[number]:
@@ -278,12 +278,14 @@ def pop(state: State) -> None:
 def relative_error(routes: Routes, state: State, num_nodes: int) -> float:
     """Return a bound on the relative error of every g(S) with at most ``num_nodes`` hostile nodes seen so far.
 
-    Each node multiplies a scenario by a factor of at most 12 + 4·num_nodes roundings per route (the hop's survival has
-    two per node chosen before, numerator and denominator both use it) and 4 more; a scenario starts with at most two
-    per hop, and sums of n terms add n. First order terms, doubled.
+    Per node, a scenario of surviving hops costs a rounding per route and 3 more. In a scenario of ablated nodes a route
+    costs 6 and, since the hop's survival has up to 4 from each node before, 4j for the node with j before it: on
+    average 2·num_nodes + 4; and 4 more per node. A scenario starts with at most two per hop, and sums of n terms add
+    n. First order terms, doubled (docs/proofs/two_level.md).
     """
     most_routes = 0
     for kind in range(routes.copies.size):
         most_routes = max(most_routes, routes.indptr[kind + 1] - routes.indptr[kind])
-    rounded = num_nodes * (most_routes * (12 + 4 * num_nodes) + 4) + 2 * routes.p_first.size + state.top[2]
-    return 2.0 * rounded * _UNIT
+    per_node = most_routes + 3 if state.by_subsets.all() else most_routes * (2 * num_nodes + 4) + 4
+    rounded = num_nodes * per_node + 2 * state.num_component_hops.max() + state.top[2]
+    return float(2.0 * rounded * _UNIT)

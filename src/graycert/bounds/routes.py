@@ -1,6 +1,6 @@
 """How hostile nodes reach a target through its in-neighbours, the first hops: what exact bounds are computed from."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ class Routes(NamedTuple):
 
     Args:
         p_first: p_delete of the edge from each first hop to the target, shape (num_hops,). The last entry is 0: it
-            stands for nodes whose unablated message always arrives.
+            stands for nodes whose unablated message always arrives, such as the target.
         p_ablate: Probability of ablating a node, per type, shape (num_types,).
         copies: How many nodes are of each type, shape (num_types,).
         indptr: The routes of type t are ``indptr[t]:indptr[t + 1]``, shape (num_types + 1,).
@@ -97,7 +97,7 @@ def find_routes(
         p_delete: Per edge, shape (num_edges,).
         p_ablate: Per node, shape (num_nodes,).
         nodes: The receptive field, the target first.
-        eligible: Which of them may be hostile; the target itself is left out here.
+        eligible: Which of them may be hostile.
         num_layers: k >= 1.
         max_steps: How many edges to look at, each as often as walks use it.
         walker: Scratch space.
@@ -110,10 +110,13 @@ def find_routes(
         if eligible[position]:
             walker.place[nodes[position]] = position
     first, last = indptr[target], indptr[target + 1]
-    size = 0
+    size = 0  # of the lists of routes
     rows = np.empty(64, dtype=np.int64)
     hops = np.empty(64, dtype=np.int64)
     misses = np.empty(64)
+    if eligible[0]:  # the target sees its own features unless they are ablated
+        rows[0], hops[0], misses[0] = 0, last - first, 0.0
+        size = 1
     walker.on_walk[target] = True
     walker.steps_left[0] = max_steps
     for edge in range(first, last):
@@ -150,7 +153,7 @@ def find_routes(
 
 
 @kernel
-def _longer(array):  # type: ignore[no-untyped-def]
+def _longer(array: NDArray[Any]) -> NDArray[Any]:
     longer = np.empty(2 * array.size, dtype=array.dtype)
     longer[: array.size] = array
     return longer
@@ -170,7 +173,7 @@ def _walk(indptr: IntArray, sources: IntArray, p_delete: FloatArray, hop: int, s
         walker.steps_left[0] -= 1
         if edges[step] == indptr[ends[step] + 1]:  # all walks that end here are done
             if step == 0:
-                return touched[0]
+                return int(touched[0])
             walker.on_walk[ends[step]] = False
             step -= 1
             p = p_delete[edges[step]]
@@ -218,7 +221,7 @@ def _merge(p_first: FloatArray, ablate: FloatArray, rows: IntArray, hops: IntArr
         starts[row + 1] += starts[row]
     sorted_hops, sorted_misses = np.empty(rows.size, dtype=np.int64), np.empty(rows.size)
     filled = starts[:-1].copy()
-    for route in range(rows.size):  # hops came in rising order, so they rise within each node
+    for route in range(rows.size):  # hops came in rising order, so they rise within each node but the target
         sorted_hops[filled[rows[route]]], sorted_misses[filled[rows[route]]] = hops[route], misses[route]
         filled[rows[route]] += 1
     stops = starts[1:].copy()

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert._rounding import FloatArray, add_up, complement_up, multiply_up, one_minus_exp_up
+from graycert._rounding import FloatArray, one_minus_exp_up
 from graycert.bounds.interception_state import memory_needed, relative_error, start_state
 from graycert.bounds.routes import IntArray, Routes, Walker, find_routes, make_walker
 from graycert.bounds.worst_set import CLOSE, branch_and_bound, dominations, greedy
@@ -72,8 +72,8 @@ class TwoLevelSearch:
         budget: int = DEFAULT_BUDGET,
     ) -> None:
         self._adjacency = adjacency
-        self._p_delete = p_delete
-        self._p_ablate = p_ablate
+        self.p_delete = p_delete
+        self.p_ablate = p_ablate
         self._num_layers = num_layers
         self._budget = budget
         self._walker: Walker = make_walker(adjacency.num_nodes, num_layers)
@@ -84,8 +84,8 @@ class TwoLevelSearch:
         return find_routes(
             self._adjacency.indptr,
             self._adjacency.sources,
-            self._p_delete,
-            self._p_ablate,
+            self.p_delete,
+            self.p_ablate,
             nodes,
             eligible,
             self._num_layers,
@@ -116,8 +116,6 @@ class TwoLevelSearch:
         delta = one_minus_exp_up(np.pad(upper, (0, max_radius - radius), mode="edge"))
         proved = np.pad(proved, (0, max_radius - radius), mode="edge")
         delta = np.minimum.accumulate(delta[::-1])[::-1]
-        if eligible[0]:
-            return _with_target(delta, proved, attackers, int(nodes[0]), float(self._p_ablate[nodes[0]]))
         return WorstSets(delta_upper=delta, proved=proved, attackers=attackers)
 
     def _scratch(self, size: int) -> FloatArray:
@@ -141,24 +139,6 @@ class _Members:
         return np.sort(self._nodes[self._starts[kinds] + rank])
 
 
-def _with_target(
-    delta: FloatArray, proved: NDArray[np.bool_], attackers: IntArray, target: int, p_ablate: float
-) -> WorstSets:
-    """Let the adversary also choose the target, which needs no edge: Δ(ρ) = max(D(ρ), 1 - a_v (1 - D(ρ - 1)))."""
-    fewer = np.concatenate([[0.0], delta[:-1]])
-    hostile = add_up(fewer, multiply_up(complement_up(p_ablate), complement_up(fewer)))
-    hostile = np.minimum(hostile, 1.0)
-    chosen = hostile >= delta
-    with_target = np.full_like(attackers, -1)
-    with_target[1:, 1:] = attackers[:-1, :-1]
-    with_target[:, 0] = target
-    return WorstSets(
-        delta_upper=np.maximum(delta, hostile),
-        proved=np.where(chosen, np.concatenate([[True], proved[:-1]]), proved),
-        attackers=np.where(chosen[:, None], with_target, attackers),
-    )
-
-
 @kernel
 def _search(
     routes: Routes, max_radius: int, budget: int, memory: FloatArray
@@ -169,14 +149,15 @@ def _search(
     if routes.copies.size == 0:
         return upper, proved, kinds
     state = start_state(routes, _SUBSETS_UP_TO, max_radius, budget, memory)
-    reached, limit, chosen = greedy(routes, state, max_radius, _HALF)
+    reached, limit, prefix, chosen = greedy(routes, state, max_radius, _HALF)
     dominates = np.zeros((0, 0), dtype=np.bool_)
     gave_up = False
     for radius in range(1, max_radius + 1):
         row = kinds[radius - 1]
         known = min(radius, chosen.size)
         row[:known] = chosen[:known]
-        best, finished = reached[radius], limit[radius] - reached[radius] <= CLOSE
+        best = reached[radius]
+        finished, value, nodes = best == np.inf or limit[radius] - best <= CLOSE, limit[radius], prefix[radius] + 1
         if not finished and known == radius and not gave_up and (radius == 1 or reached[radius - 1] < _HALF):
             if dominates.size == 0:
                 state.work[0] += routes.copies.size**2
@@ -185,7 +166,10 @@ def _search(
             if not gave_up:
                 best, finished = branch_and_bound(routes, state, dominates, radius, best, row[:radius])
                 gave_up = not finished
+                if finished:
+                    value, nodes = best + CLOSE, radius
         proved[radius - 1] = finished
-        slack = (2 * radius + 1) * (2.0 * relative_error(routes, state, radius) + 2.0**-50 * (1.0 + best))
-        upper[radius - 1] = min(limit[radius], best + CLOSE if finished else np.inf) + slack
+        nodes = max(radius, nodes)
+        slack = (2 * nodes + 1) * (2.0 * relative_error(routes, state, nodes) + 2.0**-50 * (1.0 + value))
+        upper[radius - 1] = value + slack
     return upper, proved, kinds

@@ -17,10 +17,13 @@ CLOSE = 1e-13  # sets whose L differs by less need not be told apart
 
 @kernel
 def all_gains(routes: Routes, state: State, copies: IntArray, changed: int, gains: FloatArray) -> None:
-    """Update the gains of the types with copies left; ``changed`` is the component to look at, -1 for all."""
+    """Update the gains of the types with copies left; ``changed`` is the component to look at, -1 for all.
+
+    Types without copies left get -1, to be ranked behind nodes whose gain is 0.
+    """
     for kind in range(copies.size):
         if copies[kind] == 0:
-            gains[kind] = 0.0
+            gains[kind] = -1.0
         elif changed < 0 or state.component[kind] == changed:
             gains[kind] = gain(routes, state, kind)
 
@@ -41,7 +44,9 @@ def largest_sums(gains: FloatArray, copies: IntArray, order: IntArray, sums: Flo
 
 
 @kernel
-def greedy(routes: Routes, state: State, max_radius: int, stop_above: float) -> tuple[FloatArray, FloatArray, IntArray]:
+def greedy(
+    routes: Routes, state: State, max_radius: int, stop_above: float
+) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """Add the node of largest gain, again and again; the state is left as it was.
 
     Args:
@@ -53,9 +58,11 @@ def greedy(routes: Routes, state: State, max_radius: int, stop_above: float) -> 
     Returns:
         reached: L of the first r chosen nodes, shape (max_radius + 1,); flat where it stopped.
         limit: At least L of every set of r nodes, up to rounding, same shape.
+        prefix: How many chosen nodes this limit was found at, same shape; its rounding error grows with them.
         chosen: The types in order.
     """
     reached, limit = np.zeros(max_radius + 1), np.full(max_radius + 1, np.inf)
+    prefix = np.zeros(max_radius + 1, dtype=np.int64)
     copies, gains = routes.copies.copy(), np.zeros(routes.copies.size)
     sums, chosen = np.zeros(max_radius + 1), np.empty(max_radius, dtype=np.int64)
     total, steps, changed = 0.0, 0, -1
@@ -64,7 +71,8 @@ def greedy(routes: Routes, state: State, max_radius: int, stop_above: float) -> 
         order = np.argsort(-gains, kind="mergesort")
         largest_sums(gains, copies, order, sums)
         for radius in range(max_radius + 1):
-            limit[radius] = min(limit[radius], total + sums[radius])
+            if total + sums[radius] < limit[radius] - CLOSE:
+                limit[radius], prefix[radius] = total + sums[radius], steps
         if steps == max_radius or order.size == 0 or gains[order[0]] <= 0.0 or total > stop_above:
             break
         kind = order[0]
@@ -84,7 +92,7 @@ def greedy(routes: Routes, state: State, max_radius: int, stop_above: float) -> 
         reached[steps:] = total
     while state.top[1] > 0:
         pop(state)
-    return reached, limit, chosen[:steps].copy()
+    return reached, limit, prefix, chosen[:steps].copy()
 
 
 @kernel

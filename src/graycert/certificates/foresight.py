@@ -57,7 +57,7 @@ def check_can_certify(
         num_estimation: n1 >= 1.
         num_classes: Number of classes, >= 2.
         alpha: Failure probability per target, in (0, 1).
-        rule: "sound" or "paper".
+        rule: "sound", "difference", "event-aware" or "paper".
 
     Returns:
         The best reachable lead and radii. No votes with these parameters give a larger radius.
@@ -100,6 +100,10 @@ def _best_margin(num_estimation: int, num_classes: int, alpha: float, rule: str)
         return float(lower - unverified_clopper_pearson_upper(0, num_estimation, alpha=level))
     if num_classes == 2:
         return float(binary_margin(largest_possible_p_lower(num_estimation, alpha=alpha)))
+    if rule == "difference":
+        from graycert.probabilities.difference_test import difference_lower  # Numba takes a while to load
+
+        return float(difference_lower(num_estimation, 0, num_estimation, alpha=alpha))
     largest = largest_possible_p_lower(num_estimation, alpha=alpha / 2)
     return float(multiclass_margin(largest, clopper_pearson_upper(0, num_estimation, alpha=alpha / 2)))
 

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graycert._validation import check_choice, check_open_unit
 from graycert.certificates.binary import binary_bounds, binary_margin
+from graycert.certificates.difference import difference_margin_lower
 from graycert.certificates.multiclass import intersection_union_bounds, multiclass_margin, paper_bounds
 from graycert.certificates.radius import certified_radius
 from graycert.certificates.status import Status
@@ -17,8 +18,17 @@ from graycert.probabilities.votes import row_sum
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-RULES = ("sound", "paper")
-RULE_HINT = "'sound' is a certificate; 'paper' only reproduces published numbers and is not sound."
+VOTE_RULES = ("sound", "difference", "paper")
+RULES = (*VOTE_RULES, "event-aware")  # the last one needs to know what arrived in each sample
+RULE_HINT = (
+    "'sound', 'difference' and 'event-aware' are certificates; 'paper' only reproduces published numbers and is not "
+    "sound."
+)
+
+
+def is_sound(rule: str) -> bool:
+    """Return whether a rule gives certificates at all."""
+    return rule != "paper"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +42,7 @@ class VoteCertificates:
         p_lower: Lower bound on the probability of the reported class.
         p_upper: Upper bound on the probability of every other class (with rule "paper" of one other class).
         radius: Certified radius, -1 where the classifier abstains; capped at the columns of ``delta_upper``.
-        rule: "sound", or "paper", which is NOT SOUND: it bounds only one of the other classes.
+        rule: The rule; "paper" is NOT SOUND: it bounds only one of the other classes.
         alpha: Failure probability per target; all radii of a target hold jointly.
     """
 
@@ -62,8 +72,8 @@ def certify_votes(
     rule at ρ = 0, where Δ = 0.
 
     Guarantee:
-        With rule "sound" and estimation votes independent of the selection votes, the event "some radius of
-        this target is larger than the true one" has probability at most ``alpha``, per target. Holds in
+        With rules "sound" and "difference", and estimation votes independent of the selection votes, the event "some
+        radius of this target is larger than the true one" has probability at most ``alpha``, per target. Holds in
         floating point, if ``delta_upper`` holds. With rule "paper" there is NO guarantee: it does what the
         authors' implementation does, which bounds only one of the other classes (see
         ``graycert.certificates.multiclass.paper_bounds``).
@@ -75,7 +85,9 @@ def certify_votes(
         delta_upper: Δ̄(ρ) for ρ = 1..max_radius, in [0, 1], never falling with ρ, shape
             (num_targets, max_radius).
         alpha: Failure probability per target, in (0, 1).
-        rule: "sound" or "paper".
+        rule: "sound" bounds the probabilities of two classes, "difference" tests their difference (tighter from three
+            classes on; ``p_lower`` and ``p_upper`` are then for display and need not lead to the radius), or "paper".
+            Choose it before looking at estimation votes: the larger of two radii has no level.
 
     Returns:
         One certificate per target.
@@ -100,7 +112,7 @@ def certify_votes(
         )
     deltas = check_delta_upper(delta_upper, num_targets=selection.num_targets)
     alpha = check_open_unit("alpha", alpha, hint="It is the chance of failure, not the confidence level.")
-    rule = check_choice("rule", rule, RULES, hint=RULE_HINT)
+    rule = check_choice("rule", rule, VOTE_RULES, hint=RULE_HINT)
 
     majority = selection.counts.argmax(axis=1)  # the first one at a tie
     if rule == "paper":
@@ -113,6 +125,8 @@ def certify_votes(
     else:
         p_lower, p_upper = intersection_union_bounds(estimation, majority, alpha=alpha)
         margin = multiclass_margin(p_lower, p_upper)
+        if rule == "difference":
+            margin = difference_margin_lower(estimation, majority, alpha=alpha)
     radius = certified_radius(margin, deltas)
     return VoteCertificates(
         prediction=majority.astype(np.int64),

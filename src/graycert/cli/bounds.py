@@ -60,14 +60,14 @@ def bounds(
 
 
 def _check(config: BoundsConfig) -> Any:
-    from graycert._validation import check_choice, check_integer
-    from graycert.deltas import METHODS
+    from graycert._validation import check_integer
+    from graycert.deltas import check_method
     from graycert.smoothing import InterceptionSmoothing
 
     check_integer("num_layers", config.num_layers, at_least=1)
     check_integer("min_distance", config.min_distance, at_least=0, hint="It counts hops to the target.")
     check_integer("max_radius", config.max_radius, at_least=1)
-    check_choice("method", config.method, METHODS)
+    check_method(config.method, num_layers=config.num_layers)
     return InterceptionSmoothing(p_delete=config.p_delete, p_ablate=config.p_ablate)
 
 
@@ -135,7 +135,7 @@ def _text(config: BoundsConfig, found: Any, threat: Any, rows: list[dict[str, An
     columns = ("radius ρ", "certifiable", "or whole field", "smallest Δ̄(ρ)", "median", "largest")
     parts = [
         f"{total:,} nodes, p_d = {config.p_delete}, p_a = {config.p_ablate}, {config.num_layers} message-passing "
-        f"steps, hostile nodes {threat.describe()}, method '{config.method}'.",
+        f"steps, hostile nodes {threat.describe()}, method '{config.method}'{_taken(found)}.",
         table(columns, cells, left=0),
         "Certifiable: Δ̄(ρ) < 1/2 and at least ρ nodes could attack; more is impossible for any model and any number "
         "of votes with this bound. Whole field: also nodes with fewer attackers. Δ̄ is rounded upward.",
@@ -146,6 +146,14 @@ def _text(config: BoundsConfig, found: Any, threat: Any, rows: list[dict[str, An
     if out is not None:
         parts.append(f"Written: {out}")
     return "\n\n".join(parts)
+
+
+def _taken(found: Any) -> str:
+    """Return which methods "auto" took, for how many nodes."""
+    import numpy as np
+
+    names, counts = np.unique(found.methods, return_counts=True)
+    return " (" + ", ".join(f"{name}: {count:,}" for name, count in zip(names, counts, strict=True)) + ")"
 
 
 def _upward(value: float) -> str:
@@ -170,6 +178,7 @@ def _frame(found: Any, data: Any) -> Any:
         "num_eligible": found.num_eligible,
         "receptive_field_size": found.receptive_field_size,
         "path_counts_exact": found.path_counts_exact,
+        "delta_method": found.methods,
     }
     for index in range(found.delta_upper.shape[1]):
         columns[f"delta_{index + 1}"] = found.delta_upper[:, index]

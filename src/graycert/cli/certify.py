@@ -76,8 +76,9 @@ def certify(
 def _check(config: CertifyConfig) -> None:
     """Check everything that can be checked before a graph is loaded or a model trained."""
     from graycert._validation import check_choice, check_integer, check_open_unit
-    from graycert.certificates import RULES
+    from graycert.certificates import RULES, is_sound
     from graycert.deltas import METHODS
+    from graycert.errors import InvalidParameterError
     from graycert.smoothing import InterceptionSmoothing
 
     check_training(config)
@@ -88,6 +89,10 @@ def _check(config: CertifyConfig) -> None:
     check_integer("n1", config.n1, at_least=1, hint="It is the number of draws that bound its lead.")
     check_open_unit("alpha", config.alpha, hint="It is a failure probability, e.g. 0.01.")
     check_choice("rule", config.rule, RULES)
+    if config.collective and not is_sound(config.rule):
+        raise InvalidParameterError(
+            f"`collective` needs a sound rule, got rule {config.rule!r}. Leave out `rule` or `collective`."
+        )
     check_choice("method", config.method, METHODS)
     check_integer("max_radius", config.max_radius, at_least=1)
     if config.engine != "auto":
@@ -143,6 +148,7 @@ def _certify(
     provenance: dict[str, Any],
 ) -> Any:
     from graycert.certification import certify as certify_nodes
+    from graycert.collective_certification import DEFAULT_BUDGETS
     from graycert.smoothing import InterceptionSmoothing
 
     return certify_nodes(
@@ -155,6 +161,8 @@ def _certify(
         num_selection=config.n0,
         num_estimation=config.n1,
         alpha=config.alpha,
+        simultaneous=config.simultaneous,
+        collective=DEFAULT_BUDGETS if config.collective else None,
         rule=config.rule,
         method=config.method,
         max_radius=config.max_radius,

@@ -62,6 +62,9 @@ class TrainingConfig(GraphConfig):
     weight_decay: Annotated[float, Field(description="Of Adam.")] = 5e-4
 
 
+_METHOD = "Bound of Δ over sets of nodes: auto, exact, surrogate, tree, multiplicative or union."
+
+
 class TrainConfig(TrainingConfig):
     """Options of `graycert train`."""
 
@@ -95,10 +98,22 @@ class CertifyConfig(TrainingConfig):
     n0: Annotated[int, Field(description="Draws that choose the class.")] = 1_000
     n1: Annotated[int, Field(description="Further draws that bound its lead.")] = 3_000
     alpha: Annotated[float, Field(description="Failure probability per target.")] = 0.01
-    rule: Annotated[str, Field(description="sound; or paper, which is NOT sound and exists for comparison.")] = "sound"
-    method: Annotated[str, Field(description="Bound of Δ over sets of nodes: multiplicative or union.")] = (
-        "multiplicative"
-    )
+    simultaneous: Annotated[
+        bool, _NO_NEGATIVE, Field(description="Let alpha be the failure probability of all targets at once.")
+    ] = False
+    rule: Annotated[
+        str,
+        Field(
+            description="sound; difference or event-aware, both sound and tighter; or paper, which is NOT sound and "
+            "exists for comparison."
+        ),
+    ] = "sound"
+    method: Annotated[str, Field(description=_METHOD)] = "auto"
+    collective: Annotated[
+        bool,
+        _NO_NEGATIVE,
+        Field(description="Also bound how many targets survive one adversary who attacks all of them."),
+    ] = False
     max_radius: Annotated[int, Field(description="Largest radius to examine.")] = 20
     device: Annotated[
         str | None, Field(description="Where votes are drawn: auto, cpu, cuda, cuda:1. Default: cpu.")
@@ -122,9 +137,7 @@ class BoundsConfig(GraphConfig):
     min_distance: Annotated[int, Field(description="Hostile nodes are at least that many hops away.")] = 1
     trusted: Annotated[str | None, Field(description="File naming nodes that are never hostile, one a line.")] = None
     targets: Annotated[str, Field(description="all, or a file naming nodes, one a line.")] = "all"
-    method: Annotated[str, Field(description="Bound of Δ over sets of nodes: multiplicative or union.")] = (
-        "multiplicative"
-    )
+    method: Annotated[str, Field(description=_METHOD)] = "auto"
     max_radius: Annotated[int, Field(description="Largest radius to examine.")] = 20
     out: Annotated[str | None, Field(description="File for the values per node: .csv or .parquet.")] = None
     overwrite: Annotated[bool, _NO_NEGATIVE, Field(description="Replace an existing file.")] = False

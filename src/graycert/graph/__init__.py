@@ -2,11 +2,18 @@
 
 from graycert.graph.adjacency import Adjacency
 from graycert.graph.conversion import as_adjacency
+from graycert.graph.edge_values import (
+    probability_arrays,
+    smoothing_from_stored_order,
+    smoothing_in_stored_order,
+    smoothing_on,
+)
 from graycert.graph.explicit_paths import explicit_simple_paths
 from graycert.graph.fingerprint import graph_fingerprint
 from graycert.graph.receptive_field import BLOCK_ENTRIES, ReceptiveFields, receptive_fields, target_blocks
 from graycert.graph.simple_paths import SimplePathCounts, count_simple_paths, simple_path_blocks
 from graycert.graph.toy_graphs import bottleneck_graph, path_graph, shared_edge_graph, star_graph
+from graycert.graph.trees import in_tree, sparsify_to_trees, tree_shaped
 
 __all__ = [
     "BLOCK_ENTRIES",
@@ -18,10 +25,17 @@ __all__ = [
     "count_simple_paths",
     "explicit_simple_paths",
     "graph_fingerprint",
+    "in_tree",
     "path_graph",
+    "probability_arrays",
     "receptive_fields",
     "shared_edge_graph",
     "simple_path_blocks",
+    "smoothing_from_stored_order",
+    "smoothing_in_stored_order",
+    "smoothing_on",
+    "sparsify_to_trees",
     "star_graph",
     "target_blocks",
+    "tree_shaped",
 ]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from graycert.errors import InvalidParameterError
 from graycert.graph.adjacency import Adjacency
@@ -29,6 +30,16 @@ def as_adjacency(graph: Any) -> Adjacency:
         return graph
     if sp.issparse(graph):
         return _from_sparse(graph)
+    edge_index, num_nodes = edge_list(graph)
+    return Adjacency.from_edge_index(edge_index, num_nodes=num_nodes)
+
+
+def edge_list(graph: Any) -> tuple[NDArray[Any], Any]:
+    """Return ``edge_index`` as an array, as it is, and ``num_nodes`` of a graph that has both.
+
+    Raises:
+        InvalidParameterError: If it does not have both.
+    """
     edge_index = getattr(graph, "edge_index", None)
     num_nodes = getattr(graph, "num_nodes", None)
     if edge_index is None or num_nodes is None:
@@ -38,7 +49,7 @@ def as_adjacency(graph: Any) -> Adjacency:
         )
     if hasattr(edge_index, "detach"):  # a tensor, perhaps on a GPU; torch itself is not imported here
         edge_index = edge_index.detach().cpu()
-    return Adjacency.from_edge_index(np.asarray(edge_index), num_nodes=num_nodes)
+    return np.asarray(edge_index), num_nodes
 
 
 def _from_sparse(matrix: Any) -> Adjacency:

@@ -26,6 +26,8 @@ def to_columns(certificates: "NodeCertificates") -> dict[str, Any]:
     columns["whole_field"] = c.whole_field
     columns["num_eligible"] = c.num_eligible
     columns["receptive_field_size"] = c.receptive_field_size
+    if c.delta_methods is not None:
+        columns["delta_method"] = c.delta_methods.tolist()
     for index in range(c.max_radius):
         columns[f"{DELTA_PREFIX}{index + 1}"] = c.delta_upper[:, index]
     return columns

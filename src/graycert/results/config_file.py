@@ -1,10 +1,12 @@
-"""config.toml: every parameter of a run as text."""
+"""config.toml: every parameter of a run as text; probabilities of single edges and nodes are in votes.npz."""
 
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tomli_w
+from numpy.typing import NDArray
 
 from graycert.errors import InvalidFileError
 from graycert.smoothing import InterceptionSmoothing
@@ -12,7 +14,8 @@ from graycert.smoothing import InterceptionSmoothing
 if TYPE_CHECKING:
     from graycert.results.node_certificates import NodeCertificates
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+SINGLE_PROBABILITIES = {"p_delete": "per edge", "p_ablate": "per node"}  # what config.toml says if arrays are stored
 
 # section -> keys; every key must be there, and no other (only `class_names` may be missing)
 _SECTIONS = {
@@ -21,6 +24,7 @@ _SECTIONS = {
     "certificate": (
         "rule",
         "alpha",
+        "simultaneous",
         "method",
         "engine",
         "num_layers",
@@ -40,6 +44,7 @@ def config_text(certificates: "NodeCertificates") -> str:
     certificate: dict[str, Any] = {
         "rule": c.rule,
         "alpha": c.alpha,
+        "simultaneous": c.simultaneous,
         "method": c.method,
         "engine": c.engine,
         "num_layers": c.num_layers,
@@ -52,7 +57,10 @@ def config_text(certificates: "NodeCertificates") -> str:
         certificate["class_names"] = list(c.class_names)
     document = {
         "format_version": FORMAT_VERSION,
-        "smoothing": {"p_delete": c.smoothing.p_delete, "p_ablate": c.smoothing.p_ablate},
+        "smoothing": {
+            name: where if name in smoothing_arrays(c.smoothing) else getattr(c.smoothing, name)
+            for name, where in SINGLE_PROBABILITIES.items()
+        },
         "threat": {
             "min_distance": c.threat.min_distance,
             "has_trusted_nodes": c.threat.trusted is not None,  # which ones: votes.npz
@@ -68,8 +76,30 @@ def config_text(certificates: "NodeCertificates") -> str:
     return tomli_w.dumps(document)
 
 
+def smoothing_arrays(smoothing: InterceptionSmoothing) -> dict[str, NDArray[np.float64]]:
+    """Return the probabilities that are arrays, by name."""
+    values = {name: getattr(smoothing, name) for name in SINGLE_PROBABILITIES}
+    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+
+def stored_smoothing(path: Path, section: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> InterceptionSmoothing:
+    """Return the smoothing of a run from its section of config.toml and the arrays stored beside.
+
+    Raises:
+        InvalidFileError: If an array is stored exactly where config.toml does not say so.
+        InvalidParameterError: If a probability is impossible.
+    """
+    for name, where in SINGLE_PROBABILITIES.items():
+        if (section[name] == where) is not (name in arrays):
+            raise InvalidFileError(
+                f"{path} must say `{name} = {where!r}` if and only if votes.npz holds `{name}`. They come from "
+                "different runs."
+            )
+    return InterceptionSmoothing(**{name: arrays.get(name, section[name]) for name in SINGLE_PROBABILITIES})
+
+
 def read_config(path: Path) -> dict[str, Any]:
-    """Read config.toml: the sections as plain dictionaries, with ``smoothing`` as its object.
+    """Read config.toml: the sections as plain dictionaries.
 
     Raises:
         InvalidFileError: If the file is missing, no TOML, of another version, or its keys are not the known
@@ -91,7 +121,6 @@ def read_config(path: Path) -> dict[str, Any]:
         _check_keys(path, section, document[section], required=keys, optional=_OPTIONAL.get(section, ()))
     if not isinstance(document["provenance"], dict):
         raise InvalidFileError(f"{path}: `provenance` must be a section, got {document['provenance']!r}.")
-    document["smoothing"] = InterceptionSmoothing(**document["smoothing"])
     return document
 
 

@@ -16,7 +16,7 @@ from graycert._validation import (
     check_open_unit,
     check_targets,
 )
-from graycert.certificates import RULES
+from graycert.certificates import RULES, CollectiveCertificate
 from graycert.certificates.vote_certificates import check_delta_upper, status_of
 from graycert.errors import InvalidParameterError
 from graycert.probabilities import EstimationVotes, SelectionVotes
@@ -50,16 +50,26 @@ class NodeCertificates:
         estimation_votes: n1 votes per class, same shape.
         num_layers: Message-passing steps k of the model.
         engine: What drew the samples.
-        smoothing: The smoothing distribution.
+        smoothing: The smoothing distribution; an array of p_d is in the order of edges sorted by (target, source),
+            self-loops included (see `graycert.graph.smoothing_in_stored_order`), so that the order of the columns of
+            ``edge_index``, which the fingerprint does not know, does not matter.
         threat: Who may be hostile.
-        alpha: Failure probability per target; all radii of a target hold jointly.
-        rule: "sound", or "paper", which is NOT SOUND.
-        method: How Δ̄ was bounded.
+        alpha: Failure probability, per target or of all of them, see ``simultaneous``; all radii of a target hold
+            jointly.
+        rule: One of ``graycert.certificates.RULES``; "paper" is NOT SOUND.
+        method: How Δ̄ was to be bounded, e.g. "auto".
         seed: Seed of the samples.
         graph_fingerprint: Hash of the graph that was certified.
         num_nodes: Nodes of the graph.
         num_edges: Directed edges of the graph.
         labels: True class per target, -1 if unknown, or None.
+        simultaneous: Whether ``alpha`` is the chance that any of the targets is wrong, rather than each.
+        delta_methods: What each target's Δ̄ comes from, e.g. "exact", shape (num_targets,), or None.
+        attackers: Nodes to protect first: the set of radius + 1 nodes that harms the target most, as far as is known,
+            padded with -1, shape (num_targets, largest set), or None.
+        estimation_predictions: The class of each estimation vote, which the event-aware rule needs, int16
+            (num_targets, num_estimation), or None.
+        collective: How many targets keep their prediction under one set of hostile nodes shared by all, or None.
         node_ids: Name per target, or None.
         class_names: Name per class, or None.
         provenance: Where graph, split and model come from: nested plain values with text keys. None values
@@ -92,13 +102,18 @@ class NodeCertificates:
     num_nodes: int
     num_edges: int
     labels: IntArray | None = None
+    simultaneous: bool = False
+    delta_methods: NDArray[np.str_] | None = None
+    attackers: IntArray | None = None
+    estimation_predictions: NDArray[np.int16] | None = None
+    collective: CollectiveCertificate | None = None
     node_ids: NDArray[np.str_] | None = None
     class_names: tuple[str, ...] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every value; copy and lock every array."""
-        checked = {**_scalars(self), **_arrays(self), **_names(self)}
+        checked = {**_scalars(self), **_arrays(self), **_names(self), **_optional_arrays(self)}
         checked["provenance"] = MappingProxyType(plain_mapping("provenance", self.provenance))
         for name, value in checked.items():
             if isinstance(value, np.ndarray):
@@ -200,13 +215,15 @@ def _scalars(c: NodeCertificates) -> dict[str, Any]:
     num_nodes = check_integer("num_nodes", c.num_nodes, at_least=1)
     if trusted is not None and trusted.size != num_nodes:
         raise InvalidParameterError(f"`threat.trusted` must have one entry per node ({num_nodes}), got {trusted.size}.")
+    num_edges = check_integer("num_edges", c.num_edges, at_least=0)
+    c.smoothing.check_lengths(num_edges=num_edges, num_nodes=num_nodes, edges="edge")
     return {
         "num_layers": check_integer("num_layers", c.num_layers, at_least=1),
         "alpha": check_open_unit("alpha", c.alpha),
         "rule": check_choice("rule", c.rule, RULES),
         "seed": check_integer("seed", c.seed, at_least=0),
         "num_nodes": num_nodes,
-        "num_edges": check_integer("num_edges", c.num_edges, at_least=0),
+        "num_edges": num_edges,
     }
 
 
@@ -250,6 +267,36 @@ def _arrays(c: NodeCertificates) -> dict[str, Any]:
         raise InvalidParameterError(
             "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use certify_votes."
         )
+    return arrays
+
+
+def _optional_arrays(c: NodeCertificates) -> dict[str, Any]:
+    """Check what only some runs have."""
+    size, classes = np.shape(c.selection_votes)
+    arrays: dict[str, Any] = {}
+    if c.delta_methods is not None:
+        methods = np.asarray(c.delta_methods)
+        if methods.dtype.kind != "U" or methods.shape != (size,):
+            raise InvalidParameterError(f"`delta_methods` must hold one text per target ({size}), got {methods.shape}.")
+        arrays["delta_methods"] = methods
+    if c.attackers is not None:
+        attackers = check_integer_array("attackers", c.attackers, ndim=2, at_least=-1, less_than=c.num_nodes)
+        if attackers.shape[0] != size:
+            raise InvalidParameterError(f"`attackers` must have a row per target ({size}), got {attackers.shape}.")
+        arrays["attackers"] = attackers
+    if c.rule == "event-aware" and c.estimation_predictions is None:
+        raise InvalidParameterError(
+            "`estimation_predictions` must be given for rule 'event-aware', got None. Only the class of each vote "
+            "shows where hostile messages could have been the cause."
+        )
+    if c.estimation_predictions is not None:
+        predictions = np.asarray(c.estimation_predictions)
+        found = [np.count_nonzero(predictions == number, axis=1) for number in range(classes)]
+        if predictions.ndim != 2 or not np.array_equal(np.stack(found, axis=1), c.estimation_votes):
+            raise InvalidParameterError("`estimation_predictions` must be the votes that `estimation_votes` counts.")
+        arrays["estimation_predictions"] = predictions.astype(np.int16)
+    if c.collective is not None and not isinstance(c.collective, CollectiveCertificate):
+        raise InvalidParameterError(f"`collective` must be a CollectiveCertificate, got {c.collective!r}.")
     return arrays
 
 

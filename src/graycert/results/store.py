@@ -2,12 +2,14 @@
 
 config.toml           every parameter, versions, fingerprint of the graph
 certificates.parquet  a row per target, Δ̄(ρ) included
-votes.npz             selection and estimation votes, and the trusted nodes of the threat
+votes.npz             votes, nodes to protect first; where there are any: trusted nodes of the threat, probabilities per
+                      edge or node, the class of each vote, the collective certificate
 summary.json          the statement and counts per radius
 report.html           all of it for people
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
@@ -21,10 +23,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graycert.certificates import CollectiveCertificate
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
 from graycert.report import render_report
 from graycert.results.columns import DELTA_PREFIX, to_columns
-from graycert.results.config_file import FORMAT_VERSION, check_version, config_text, read_config
+from graycert.results.config_file import (
+    FORMAT_VERSION,
+    SINGLE_PROBABILITIES,
+    check_version,
+    config_text,
+    read_config,
+    smoothing_arrays,
+    stored_smoothing,
+)
 from graycert.results.summary import summary_record
 from graycert.results.view import report_view
 from graycert.threat import NodeFeatureThreat
@@ -41,6 +52,7 @@ CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
 )
 FILES = (CONFIG, TABLE, VOTES, SUMMARY, REPORT)
 MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its model
+_COLLECTIVE, _FIELDS = "collective_", dataclasses.fields(CollectiveCertificate)
 _VERSION_KEY = b"graycert_format_version"
 _AGAIN = "Certify again, or restore the file."
 
@@ -121,16 +133,17 @@ def load_run(directory: str | Path, *, need_report: bool = True) -> "NodeCertifi
     folder = Path(directory).expanduser()
     if not folder.is_dir():
         raise InvalidFileError(f"{folder} is no folder. Give the folder that `graycert certify` wrote.")
-    try:
-        config = read_config(folder / CONFIG)
-    except InvalidParameterError as error:
-        raise InvalidFileError(f"{folder / CONFIG} holds an impossible value: {error}") from error
+    config = read_config(folder / CONFIG)
     for name in FILES:
         if not (folder / name).is_file() and (need_report or name != REPORT):
             raise InvalidFileError(f"{folder / name} is missing. {_AGAIN}")
     columns = _read_table(folder / TABLE)
     votes = _read_votes(folder / VOTES)
     summary = _read_summary(folder / SUMMARY)
+    try:
+        config["smoothing"] = stored_smoothing(folder / CONFIG, config["smoothing"], votes)
+    except InvalidParameterError as error:
+        raise InvalidFileError(f"{folder / CONFIG} or {VOTES} holds an impossible value: {error}") from error
     if need_report:
         _check_report(folder / REPORT)
     try:
@@ -244,6 +257,12 @@ def _write_votes(certificates: "NodeCertificates", path: Path) -> None:
     }
     if certificates.threat.trusted is not None:
         arrays["trusted"] = certificates.threat.trusted
+    arrays |= smoothing_arrays(certificates.smoothing)
+    for name in ("attackers", "estimation_predictions"):
+        if getattr(certificates, name) is not None:
+            arrays[name] = getattr(certificates, name)
+    if certificates.collective is not None:
+        arrays |= {f"{_COLLECTIVE}{field.name}": getattr(certificates.collective, field.name) for field in _FIELDS}
     np.savez_compressed(path, **arrays)
 
 
@@ -257,7 +276,9 @@ def _read_votes(path: Path) -> dict[str, NDArray[Any]]:
     version = arrays.pop("format_version", None)
     check_version(path, None if version is None else version.tolist())
     required = {"targets", "selection_votes", "estimation_votes"}
-    if not required <= set(arrays) <= {*required, "trusted"}:
+    collective = {f"{_COLLECTIVE}{field.name}" for field in _FIELDS}
+    optional = {"trusted", "attackers", "estimation_predictions", *SINGLE_PROBABILITIES, *collective}
+    if not required <= set(arrays) <= required | optional or set(arrays) & collective not in (set(), collective):
         raise InvalidFileError(f"{path} must hold {sorted(required)}, got {sorted(arrays)}. {_AGAIN}")
     return arrays
 
@@ -325,7 +346,11 @@ def _arguments(
         "estimation_votes": votes["estimation_votes"],
         "smoothing": config["smoothing"],
         "threat": NodeFeatureThreat(min_distance=threat["min_distance"], trusted=votes.get("trusted")),
-        **{name: certificate[name] for name in ("num_layers", "engine", "alpha", "rule", "method", "seed")},
+        "attackers": votes.get("attackers"),
+        "estimation_predictions": votes.get("estimation_predictions"),
+        "collective": _collective(votes),
+        "delta_methods": columns.get("delta_method"),
+        **{name: certificate[name] for name in _SCALARS},
         "graph_fingerprint": graph["fingerprint"],
         "num_nodes": graph["num_nodes"],
         "num_edges": graph["num_edges"],
@@ -333,6 +358,17 @@ def _arguments(
     }
 
 
+def _collective(votes: dict[str, NDArray[Any]]) -> CollectiveCertificate | None:
+    if f"{_COLLECTIVE}budgets" not in votes:
+        return None
+    values = {field.name: votes[f"{_COLLECTIVE}{field.name}"] for field in _FIELDS}
+    plain: dict[str, Any] = {}
+    for name, value in values.items():
+        plain[name] = value.item() if value.ndim == 0 else tuple(value.tolist()) if value.dtype.kind == "U" else value
+    return CollectiveCertificate(**plain)
+
+
+_SCALARS = ("num_layers", "engine", "alpha", "simultaneous", "rule", "method", "seed")
 _COLUMNS = (
     "prediction",
     "status",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graycert.certificates import is_sound
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio, clean_accuracy
 
 if TYPE_CHECKING:
@@ -20,10 +21,13 @@ def statement(certificates: "NodeCertificates") -> tuple[str, ...]:
     """Return the paragraphs that say what is and what is not proved."""
     c = certificates
     abstained = int(np.count_nonzero(c.radius < 0))
-    if c.rule == "sound":
+    if is_sound(c.rule):
         opening, verb = "", "bound"
         chance = (
-            "Each target's statement, all its radii together, is wrong with probability at most α = "
+            f"The chance that the statement of any of the {len(c):,} targets is wrong is at most α = {c.alpha} over "
+            "the samples."
+            if c.simultaneous
+            else "Each target's statement, all its radii together, is wrong with probability at most α = "
             f"{c.alpha} over the samples. That is per target, not for all targets at once."
         )
         direction = (
@@ -41,16 +45,35 @@ def statement(certificates: "NodeCertificates") -> tuple[str, ...]:
         f"{opening}The smoothed classifier keeps its prediction for a target with radius ρ, whatever the "
         f"features of up to ρ hostile nodes ({c.threat.describe()}) are set to. The graph structure is "
         f"fixed. The smoothed classifier is the majority vote of the {c.num_layers}-step model over random "
-        f"graphs in which each edge is deleted with probability p_d = {c.smoothing.p_delete} and the "
-        f"features of each node are ablated with probability p_a = {c.smoothing.p_ablate}; nothing is said "
+        f"graphs in which each edge is deleted with probability p_d = {c.smoothing.delete_in_words} and the "
+        f"features of each node are ablated with probability p_a = {c.smoothing.ablate_in_words}; nothing is said "
         "about the model without smoothing.",
         f"{chance} n0 = {c.num_selection:,} samples chose the class, and n1 = {c.num_estimation:,} other "
         f"samples {verb} its lead.",
         f"{direction} Radii above {c.max_radius} were not examined.",
+        *([collective_text(c)] if c.collective is not None else []),
         f"For {abstained:,} of {len(c):,} targets the votes do not single out a class. They have no "
         "prediction (radius -1) and count as wrong and as not certified."
         if abstained
         else f"For each of the {len(c):,} targets the votes single out a class.",
+    )
+
+
+def collective_text(certificates: "NodeCertificates") -> str:
+    """Return in words how many targets survive one adversary."""
+    found = certificates.collective
+    if found is None:
+        return ""
+    counts = [
+        f"{kept:,} if ρ = {budget:,}"
+        for budget, kept in zip(found.budgets.tolist(), found.num_robust.tolist(), strict=True)
+    ]
+    solver = " (with the solver's own bound: not checked)" if "milp" in found.proved_by else ""
+    return (
+        "One adversary against all: if the same ρ untrusted nodes are hostile for all targets, then, with probability "
+        f"at least 1 - α for all of this together, at least so many of the {len(certificates):,} targets keep their "
+        f"prediction{solver}: {', '.join(counts)}. A target with a hostile node closer than the threat allows counts "
+        "as lost."
     )
 
 
@@ -157,15 +180,26 @@ def summary_text(certificates: "NodeCertificates") -> str:
     return "\n\n".join(parts)
 
 
+def _collective_record(c: "NodeCertificates") -> list[dict[str, Any]]:
+    found = c.collective
+    if found is None:
+        return []
+    columns = (found.budgets.tolist(), found.num_robust.tolist(), found.proved_by)
+    names = ("budget", "num_robust", "proved_by")
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
 def summary_record(certificates: "NodeCertificates") -> dict[str, Any]:
     """Return the summary as plain values for summary.json: counts, so that nothing is rounded."""
     c = certificates
     record: dict[str, Any] = {
-        "sound": c.rule == "sound",
+        "sound": is_sound(c.rule),
         "warning": NOT_SOUND if c.rule == "paper" else "",
         "statement": list(statement(c)),
         "rule": c.rule,
         "alpha": c.alpha,
+        "simultaneous": c.simultaneous,
+        "collective": _collective_record(c),
         "num_targets": len(c),
         "num_abstained": int(np.count_nonzero(c.radius < 0)),
         "num_whole_field": int(np.count_nonzero(c.whole_field)),

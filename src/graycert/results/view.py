@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graycert.certificates import is_sound
 from graycert.report import Curve, ReportView, Table
 from graycert.results.summary import (
     NOT_SOUND,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from graycert.results.node_certificates import NodeCertificates
 
 SHOWN_TARGETS = 200
+SHOWN_ATTACKERS = 6
 
 
 def report_view(certificates: "NodeCertificates", *, shown_targets: int = SHOWN_TARGETS) -> ReportView:
@@ -41,14 +43,14 @@ def report_view(certificates: "NodeCertificates", *, shown_targets: int = SHOWN_
 def _title(c: "NodeCertificates") -> str:
     graph = c.provenance.get("graph")
     name = graph.get("name") if isinstance(graph, dict) else None
-    what = "Certified node predictions" if c.rule == "sound" else "Node predictions, NOT soundly certified"
+    what = "Certified node predictions" if is_sound(c.rule) else "Node predictions, NOT soundly certified"
     return f"{what}: {name}" if name else what
 
 
 def _figures_at_a_glance(c: "NodeCertificates") -> tuple[tuple[str, str], ...]:
     total = len(c)
     certified = int(np.count_nonzero(c.radius >= 1))
-    holds = "hold" if c.rule == "sound" else "said to hold, without proof,"
+    holds = "hold" if is_sound(c.rule) else "said to hold, without proof,"
     figures = [
         (f"{total:,}", "targets"),
         (percent(certified, total), f"{holds} against any one hostile node"),
@@ -66,21 +68,30 @@ def _figures_at_a_glance(c: "NodeCertificates") -> tuple[tuple[str, str], ...]:
 
 def _settings(c: "NodeCertificates") -> tuple[tuple[str, str], ...]:
     fixed = [
-        ("Edge deletion p_d", f"{c.smoothing.p_delete!r}"),
-        ("Node ablation p_a", f"{c.smoothing.p_ablate!r}"),
+        ("Edge deletion p_d", c.smoothing.delete_in_words),
+        ("Node ablation p_a", c.smoothing.ablate_in_words),
         ("Hostile nodes", c.threat.describe()),
         ("Message-passing steps", f"{c.num_layers}"),
         ("Selection samples n0", f"{c.num_selection:,}"),
         ("Estimation samples n1", f"{c.num_estimation:,}"),
-        ("Failure probability α", f"{c.alpha!r} per target"),
-        ("Rule", c.rule if c.rule == "sound" else f"{c.rule} (NOT SOUND)"),
-        ("Bound on Δ", c.method),
+        ("Failure probability α", f"{c.alpha!r} for all targets" if c.simultaneous else f"{c.alpha!r} per target"),
+        ("Rule", c.rule if is_sound(c.rule) else f"{c.rule} (NOT SOUND)"),
+        ("Bound on Δ", _methods(c)),
         ("Engine", c.engine),
         ("Seed", f"{c.seed}"),
         ("Graph", f"{c.num_nodes:,} nodes, {c.num_edges:,} directed edges"),
         ("Fingerprint", c.graph_fingerprint),
     ]
     return (*fixed, *_flat(c.provenance, ""))
+
+
+def _methods(c: "NodeCertificates") -> str:
+    """Return the method, and which methods it took for how many targets."""
+    if c.delta_methods is None:
+        return c.method
+    names, counts = np.unique(c.delta_methods, return_counts=True)
+    taken = ", ".join(f"{name}: {count:,} targets" for name, count in zip(names.tolist(), counts.tolist(), strict=True))
+    return f"{c.method} ({taken})"
 
 
 def _flat(values: object, prefix: str) -> list[tuple[str, str]]:
@@ -116,17 +127,36 @@ def _curves(c: "NodeCertificates") -> tuple[Curve, ...]:
 
 def _targets(c: "NodeCertificates", shown: int) -> Table:
     order = np.lexsort((c.targets, -c.radius))[:shown]
-    columns = ["target", "prediction", "radius", "eligible nodes", "lower bound", "upper bound", "status"]
+    columns = [
+        "target",
+        "prediction",
+        "radius",
+        "eligible nodes",
+        "lower bound",
+        "upper bound",
+        "protect first",
+        "status",
+    ]
     if c.labels is not None:
         columns.insert(2, "label")
     rest = len(c) - order.size
     note = (
         "Radius: that many hostile nodes fail; whole field: all eligible nodes together do. Bounds: of the "
-        "reported class from below, of every other class from above, rounded outward."
+        "reported class from below, of every other class from above, rounded outward. Protect first: node indices of "
+        "the most harmful set that is one larger than the radius."
     )
     if rest:
         note += f" {rest:,} more targets are in certificates.parquet."
     return Table(columns=tuple(columns), rows=tuple(_target(c, int(index)) for index in order), note=note)
+
+
+def _protect(c: "NodeCertificates", index: int) -> str:
+    """Name the nodes of the set that comes closest to breaking the certificate."""
+    if c.attackers is None:
+        return ""
+    nodes = c.attackers[index][c.attackers[index] >= 0]
+    shown = ", ".join(str(node) for node in nodes[:SHOWN_ATTACKERS])
+    return shown if nodes.size <= SHOWN_ATTACKERS else f"{shown}, ..."
 
 
 def _target(c: "NodeCertificates", index: int) -> tuple[str, ...]:
@@ -145,6 +175,7 @@ def _target(c: "NodeCertificates", index: int) -> tuple[str, ...]:
         f"{int(c.num_eligible[index]):,}",
         f"{np.floor(c.p_lower[index] * 10_000) / 10_000:.4f}",
         f"{np.ceil(c.p_upper[index] * 10_000) / 10_000:.4f}",
+        _protect(c, index),
         str(c.status[index]),
     ]
     if c.labels is not None:

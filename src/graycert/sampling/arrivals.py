@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +17,7 @@ from graycert.graph import Adjacency, receptive_fields, target_blocks
 from graycert.sampling.kernels.arrivals import WORD, Field, record, throw
 from graycert.sampling.kernels.coins import CoinKeys
 from graycert.sampling.layered_field import InEdges, layered_field
+from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
 from graycert.threat import NodeFeatureThreat
@@ -91,12 +93,13 @@ class ArrivalRecorder:
     """Draws samples again, to see what arrived at the targets; no model is involved.
 
     As many threads are used as torch uses (`torch.set_num_threads`); the result does not depend on it. Beside the
-    result, memory holds about 100 bytes per edge and 300 per node of the union of the receptive fields, and 200 more
+    result, memory holds about 110 bytes per edge and 310 per node of the union of the receptive fields, and 200 more
     per node for each thread.
 
     Args:
         adjacency: The graph that was voted on, all of it: edges are known by their end points and its number of nodes.
-        smoothing: p_d and p_a of the votes.
+        smoothing: p_d and p_a of the votes; an array of p_d is in the order of ``adjacency``, see
+            `graycert.graph.smoothing_on`.
         threat: Which nodes are eligible.
         num_layers: Number k of message-passing steps, >= 1.
         max_bytes: Most bytes that one result may take, receptive fields included.
@@ -126,6 +129,14 @@ class ArrivalRecorder:
         """Check the numbers."""
         check_integer("num_layers", self.num_layers, at_least=1)
         check_integer("max_bytes", self.max_bytes, at_least=1)
+        _ = self._placed  # its lengths are checked now
+
+    @cached_property
+    def _placed(self) -> AnySmoothing:
+        if self.smoothing.is_uniform:
+            return self.smoothing
+        edges = torch.from_numpy(np.stack([self.adjacency.sources, self.adjacency.targets]))
+        return place_smoothing(self.smoothing, edges, num_nodes=self.adjacency.num_nodes)
 
     def record(
         self, seed: int, purpose: Purpose, targets: ArrayLike, *, samples: ArrayLike, wanted: ArrayLike | None = None
@@ -223,8 +234,8 @@ class ArrivalRecorder:
             eligible=nodes[is_eligible],
         )
         coins = (
-            CoinKeys.of(request.stream, "edge", union.edge_ids[: union.sources.size], self.smoothing.p_delete),
-            CoinKeys.of(request.stream, "node", union.nodes, self.smoothing.p_ablate),
+            CoinKeys.of(request.stream, "edge", union.edge_ids[: union.sources.size], self._placed.p_delete),
+            CoinKeys.of(request.stream, "node", union.nodes, self._placed.p_ablate),
         )
         word_indptr = _starts(request.row_words * np.diff(indptr))
         words = np.zeros(word_indptr[-1], dtype=np.uint64)

@@ -21,8 +21,8 @@ from graycert.sampling.kernels.votes import count_votes
 from graycert.sampling.layered_field import InEdges, layered_field
 from graycert.sampling.layers import Layer, arguments_of, check_magnitudes, kernel_of, project, split_layers
 from graycert.sampling.operations import NormalisedSum, Operation, PlainSum, SoftMedoid, UnknownModelError
+from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream, Purpose
-from graycert.smoothing import InterceptionSmoothing
 
 FloatArray = NDArray[np.float32]
 IntArray = NDArray[np.int64]
@@ -45,7 +45,7 @@ class CompiledEngine:
         table: Projected rows, float32 (num_nodes + 1, width); the last row is the token's.
         targets: Distinct nodes, int64 (num_targets,).
         skip_logits: What the skip connection adds, float32 (num_targets, num_classes).
-        smoothing: p_d and p_a.
+        smoothing: p_d and p_a: uniform, or placed on the graph.
         name: Which evaluation this is, for people.
     """
 
@@ -54,7 +54,7 @@ class CompiledEngine:
     table: FloatArray
     targets: IntArray
     skip_logits: FloatArray
-    smoothing: InterceptionSmoothing
+    smoothing: AnySmoothing
     name: str
     _idle: "list[_Workspace]" = field(default_factory=list, repr=False)
 
@@ -92,8 +92,26 @@ class CompiledEngine:
         Only a near-tie (`kernels.votes.NEAR_TIE`) can differ from the vote of another engine. As many threads are used
         as torch uses (`torch.set_num_threads`); the result does not depend on it.
         """
+        tally = self._draw(seed, purpose, num_samples, first_sample, progress, keep=False)
+        return tally.votes, tally.near_ties
+
+    def predictions(
+        self,
+        seed: int,
+        purpose: Purpose,
+        *,
+        num_samples: int,
+        first_sample: int = 0,
+        progress: Progress | None = None,
+    ) -> NDArray[np.int16]:
+        """Return the class of every vote, (num_targets, num_samples); see `VotingEngine.predictions`."""
+        return self._draw(seed, purpose, num_samples, first_sample, progress, keep=True).predictions
+
+    def _draw(
+        self, seed: int, purpose: Purpose, num_samples: int, first_sample: int, progress: Progress | None, *, keep: bool
+    ) -> "_Tally":
         check_integer("num_samples", num_samples, at_least=1)
-        tally = _Tally(self.skip_logits.shape, range(first_sample, first_sample + num_samples), progress)
+        tally = _Tally(self.skip_logits.shape, range(first_sample, first_sample + num_samples), progress, keep=keep)
         parts = self._parts()
         num_threads = min(torch.get_num_threads(), -(-num_samples // LANES))
         for rows in parts:
@@ -110,7 +128,7 @@ class CompiledEngine:
             with ThreadPoolExecutor(num_threads) as pool, tally.stopping():
                 for future in [pool.submit(work) for _ in range(num_threads)]:
                     future.result()
-        return tally.votes, tally.near_ties
+        return tally
 
     def logits(self, seed: int, purpose: Purpose, samples: Tensor) -> Tensor:
         """Return class scores of the given samples, shape (num_samples, num_targets, num_classes)."""
@@ -178,7 +196,7 @@ class _Workspace:
             rows = out
         self.scores = rows
 
-    def coins(self, stream: CoinStream, smoothing: InterceptionSmoothing) -> tuple[CoinKeys, CoinKeys]:
+    def coins(self, stream: CoinStream, smoothing: AnySmoothing) -> tuple[CoinKeys, CoinKeys]:
         """Return the keys of node and edge coins."""
         return (
             CoinKeys.of(stream, "node", self.part.nodes, smoothing.p_ablate),
@@ -196,7 +214,8 @@ class _Workspace:
 class _Tally:
     """Counts votes of many threads; which thread counts which chunk makes no difference."""
 
-    def __init__(self, shape: tuple[int, ...], samples: range, progress: Progress | None) -> None:
+    def __init__(self, shape: tuple[int, ...], samples: range, progress: Progress | None, *, keep: bool) -> None:
+        self.predictions = np.empty((shape[0], len(samples) if keep else 0), dtype=np.int16)
         self.votes = np.zeros(shape, dtype=np.int64)
         self.near_ties = np.zeros(shape[0], dtype=np.int64)
         self._samples, self._progress = samples, progress
@@ -228,7 +247,9 @@ class _Tally:
             if first is None:
                 break
             low, high = max(self._samples.start - first, 0), min(self._samples.stop - first, LANES)
-            count_votes(run(first), skip, low, high, votes, near_ties)
+            place = first + low - self._samples.start
+            kept = self.predictions[rows, place : place + high - low]
+            count_votes(run(first), skip, low, high, votes, near_ties, kept)
             self._report(high - low)
         with self._lock:
             self.votes[rows] += votes
@@ -260,7 +281,7 @@ def build_compiled_engine(
     edge_index: Tensor,
     targets: IntArray,
     *,
-    smoothing: InterceptionSmoothing,
+    smoothing: AnySmoothing,
     skip_logits: Tensor | None,
 ) -> CompiledEngine:
     """Return the engine of a recognised model.
@@ -271,7 +292,7 @@ def build_compiled_engine(
         token: Features of an ablated node, (num_features,).
         edge_index: int64 (2, num_edges).
         targets: Distinct nodes, (num_targets,).
-        smoothing: p_d and p_a.
+        smoothing: p_d and p_a: uniform, or placed on the graph.
         skip_logits: What the skip connection adds, (num_targets, num_classes), or None.
 
     Raises:

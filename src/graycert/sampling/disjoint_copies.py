@@ -9,8 +9,8 @@ from torch import Tensor
 from graycert.sampling.drawn_batch import DrawnBatch
 from graycert.sampling.field_graph import FieldGraph
 from graycert.sampling.interception import InterceptionSampler, disjoint_copies
+from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream
-from graycert.smoothing import InterceptionSmoothing
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class DisjointCopies:
     field: FieldGraph
     samples_per_pass: int
 
-    def batches(self, smoothing: InterceptionSmoothing, stream: CoinStream, samples: Tensor) -> Iterator[DrawnBatch]:
+    def batches(self, smoothing: AnySmoothing, stream: CoinStream, samples: Tensor) -> Iterator[DrawnBatch]:
         """Yield batches that hold the given samples, in order."""
         sampler = InterceptionSampler(smoothing, stream, self.field.edge_ids, self.field.nodes)
         num_nodes = self.field.nodes.numel()

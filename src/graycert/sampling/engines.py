@@ -17,6 +17,7 @@ from graycert.errors import InvalidParameterError
 from graycert.sampling.compiled import CompiledEngine, build_compiled_engine
 from graycert.sampling.interception import InterceptionSampler, ablate
 from graycert.sampling.operations import UnknownModelError
+from graycert.sampling.placed_smoothing import place_smoothing
 from graycert.sampling.recognition import recognise
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.sampling.voting import (
@@ -56,7 +57,7 @@ def choose_engine(
         model: See `build_engine`.
         data: See `build_engine`.
         targets: Distinct nodes, shape (num_targets,).
-        smoothing: p_d and p_a.
+        smoothing: p_d, per column of ``data.edge_index`` if an array, and p_a.
         num_layers: Number k of propagation steps.
         ablation_token: See `build_engine`.
         device: Where to compute; kernels run on the CPU only.
@@ -117,7 +118,7 @@ def _compiled(
             token,
             edge_index,
             targets,
-            smoothing=smoothing,
+            smoothing=place_smoothing(smoothing, data.edge_index, num_nodes=x.size(0)),
             skip_logits=skip_logits_of(model, x[torch.tensor(targets)]),
         )
         if made.num_classes != num_classes or len(made.layers) > num_layers:

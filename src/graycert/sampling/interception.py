@@ -1,12 +1,14 @@
 """Drawing from φ = (φ1, φ2): which edges survive and which nodes are ablated."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing, probability_of
 from graycert.sampling.streams import CoinStream, edge_ids
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing import FloatArray, InterceptionSmoothing
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,13 @@ class InterceptionSampler:
     """Draws from φ on a graph or a part of it.
 
     Args:
-        smoothing: p_d and p_a.
+        smoothing: p_d and p_a: uniform, or placed on the whole graph (`place_smoothing`).
         stream: Where the coins come from.
         edge_ids: Identity of each edge (see `streams.edge_ids`), int64 (num_edges,).
         node_ids: Index of each node in the whole graph, int64 (num_nodes,).
     """
 
-    smoothing: InterceptionSmoothing
+    smoothing: AnySmoothing
     stream: CoinStream
     edge_ids: Tensor
     node_ids: Tensor
@@ -42,15 +44,27 @@ class InterceptionSampler:
     def of_graph(
         cls, smoothing: InterceptionSmoothing, stream: CoinStream, edge_index: Tensor, *, num_nodes: int
     ) -> "InterceptionSampler":
-        """Return the sampler of a whole graph."""
+        """Return the sampler of a whole graph, whose columns are in the order of ``smoothing.p_delete``."""
         nodes = torch.arange(num_nodes, device=edge_index.device)
-        return cls(smoothing, stream, edge_ids(edge_index, num_nodes=num_nodes), nodes)
+        placed = place_smoothing(smoothing, edge_index, num_nodes=num_nodes)
+        return cls(placed, stream, edge_ids(edge_index, num_nodes=num_nodes), nodes)
 
     def draw(self, samples: Tensor) -> InterceptionDraw:
         """Return the draws with the given sample numbers, int64 (num_samples,)."""
-        deleted = self.stream.edge_coins(samples, self.edge_ids, p_delete=self.smoothing.p_delete)
-        ablated = self.stream.node_coins(samples, self.node_ids, p_ablate=self.smoothing.p_ablate)
+        p_delete, p_ablate = self._probabilities
+        deleted = self.stream.edge_coins(samples, self.edge_ids, p_delete=p_delete)
+        ablated = self.stream.node_coins(samples, self.node_ids, p_ablate=p_ablate)
         return InterceptionDraw(kept=~deleted, ablated=ablated)
+
+    @cached_property
+    def _probabilities(self) -> tuple[float | Tensor, float | Tensor]:
+        p_delete = probability_of(self.smoothing.p_delete, self.edge_ids.cpu().numpy())
+        p_ablate = probability_of(self.smoothing.p_ablate, self.node_ids.cpu().numpy())
+        return _as_tensor(p_delete), _as_tensor(p_ablate)
+
+
+def _as_tensor(probability: float | FloatArray) -> float | Tensor:
+    return probability if isinstance(probability, float) else torch.from_numpy(probability)
 
 
 def disjoint_copies(edge_index: Tensor, kept: Tensor, *, num_nodes: int) -> Tensor:

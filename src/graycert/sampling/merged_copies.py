@@ -24,8 +24,8 @@ from graycert._compilation import kernel
 from graycert.sampling.drawn_batch import DrawnBatch
 from graycert.sampling.field_graph import FieldGraph
 from graycert.sampling.kernels.coins import CoinKeys, is_intercepted, mix, sample_key
+from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream
-from graycert.smoothing import InterceptionSmoothing
 
 IntArray = NDArray[np.int64]
 
@@ -52,7 +52,7 @@ class MergedCopies:
     samples_per_pass: int
     largest: int
 
-    def batches(self, smoothing: InterceptionSmoothing, stream: CoinStream, samples: Tensor) -> Iterator[DrawnBatch]:
+    def batches(self, smoothing: AnySmoothing, stream: CoinStream, samples: Tensor) -> Iterator[DrawnBatch]:
         """Yield batches that hold the given samples, in order."""
         sources, receivers = self.field.edge_index.numpy()  # sorted by receiver
         num_nodes = self.field.nodes.numel()
@@ -66,8 +66,8 @@ class MergedCopies:
             rows, edge_index, outputs = _merge(
                 numbers[first : first + self.samples_per_pass],
                 within,
-                (nodes.sample_key, nodes.id_keys, nodes.threshold),
-                (edges.sample_key, edges.id_keys, edges.threshold),
+                (nodes.sample_key, nodes.id_keys, nodes.thresholds),
+                (edges.sample_key, edges.id_keys, edges.thresholds),
                 indptr,
                 np.ascontiguousarray(sources),
                 self.field.targets.numpy(),
@@ -84,8 +84,8 @@ class MergedCopies:
 def _merge(
     samples: IntArray,
     first_target: int,
-    node_coins: tuple[int, IntArray, int],
-    edge_coins: tuple[int, IntArray, int],
+    node_coins: tuple[int, IntArray, IntArray],
+    edge_coins: tuple[int, IntArray, IntArray],
     indptr: IntArray,
     sources: IntArray,
     targets: IntArray,
@@ -117,10 +117,10 @@ def _merge(
             drawn = sample
             key = sample_key(samples[sample], node_coins[0])
             for u in range(n):
-                shown[u] = not is_intercepted(key, node_coins[1][u], node_coins[2])
+                shown[u] = not is_intercepted(key, node_coins[1][u], node_coins[2][u])
             key = sample_key(samples[sample], edge_coins[0])
             for e in range(sources.size):
-                survives[e] = not is_intercepted(key, edge_coins[1][e], edge_coins[2])
+                survives[e] = not is_intercepted(key, edge_coins[1][e], edge_coins[2][e])
 
         # from the targets down: who is needed at which level
         part += 1

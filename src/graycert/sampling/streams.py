@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from graycert._validation import check_integer
@@ -46,6 +49,11 @@ def interception_threshold(probability: float) -> int:
     return -(-scaled.numerator // scaled.denominator)
 
 
+def interception_thresholds(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return ⌈p·2⁶²⌉ of float64 numbers, exactly: a power of two changes the exponent alone, and ⌈·⌉ is a float64."""
+    return np.ceil(probabilities * 2.0**_UNIFORM_BITS).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class CoinStream:
     """All coins of one seed and purpose.
@@ -62,19 +70,30 @@ class CoinStream:
         """Check the seed."""
         check_integer("seed", self.seed, at_least=0)
 
-    def edge_coins(self, samples: Tensor, edge_ids: Tensor, *, p_delete: float) -> Tensor:
-        """Return which edges are deleted (φ1): bool, shape (num_samples, num_edges)."""
+    def edge_coins(self, samples: Tensor, edge_ids: Tensor, *, p_delete: float | Tensor) -> Tensor:
+        """Return which edges are deleted (φ1): bool, shape (num_samples, num_edges).
+
+        ``p_delete`` is one number, or float64 with one entry per edge.
+        """
         return self._coins("edge", samples, edge_ids, p_delete)
 
-    def node_coins(self, samples: Tensor, node_ids: Tensor, *, p_ablate: float) -> Tensor:
-        """Return which nodes are ablated (φ2): bool, shape (num_samples, num_nodes)."""
+    def node_coins(self, samples: Tensor, node_ids: Tensor, *, p_ablate: float | Tensor) -> Tensor:
+        """Return which nodes are ablated (φ2): bool, shape (num_samples, num_nodes).
+
+        ``p_ablate`` is one number, or float64 with one entry per node.
+        """
         return self._coins("node", samples, node_ids, p_ablate)
 
-    def _coins(self, kind: str, samples: Tensor, ids: Tensor, probability: float) -> Tensor:
+    def _coins(self, kind: str, samples: Tensor, ids: Tensor, probability: float | Tensor) -> Tensor:
         sample_key = mix(mix(samples * _GOLDEN + self.key(kind, "sample")))
         id_key = mix(ids * _GOLDEN + self.key(kind, "id"))
         hashed = mix(sample_key.unsqueeze(1) ^ id_key.unsqueeze(0))
-        return _shift_right(hashed, 64 - _UNIFORM_BITS) < interception_threshold(probability)
+        threshold: int | Tensor
+        if isinstance(probability, Tensor):
+            threshold = torch.from_numpy(interception_thresholds(probability.cpu().numpy())).to(ids.device)
+        else:
+            threshold = interception_threshold(probability)
+        return _shift_right(hashed, 64 - _UNIFORM_BITS) < threshold
 
     def key(self, kind: str, role: str) -> int:
         """Return the 64-bit key of a kind of coin ("edge", "node") and a role ("sample", "id")."""

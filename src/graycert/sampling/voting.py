@@ -19,6 +19,7 @@ from graycert.sampling.disjoint_copies import DisjointCopies
 from graycert.sampling.field_graph import FieldGraph, field_graph, whole_graph
 from graycert.sampling.memory import peak_bytes
 from graycert.sampling.merged_copies import MergedCopies
+from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
 
@@ -45,7 +46,7 @@ class VotingEngine:
         rows: Row of each node of the field, then that of an ablated node: projected rows where the model starts
             row-wise, else features; shape (num_nodes + 1, width).
         skip_logits: What the skip connection adds per target, shape (num_targets, num_classes), or None.
-        smoothing: p_d and p_a.
+        smoothing: p_d and p_a: uniform, or placed on the graph.
         num_classes: Number C of classes.
         rowwise: Whether ``rows`` are projected rows.
         draws: How samples become graphs.
@@ -56,7 +57,7 @@ class VotingEngine:
     field: FieldGraph
     rows: Tensor
     skip_logits: Tensor | None
-    smoothing: InterceptionSmoothing
+    smoothing: AnySmoothing
     num_classes: int
     rowwise: bool
     draws: DisjointCopies | MergedCopies
@@ -81,19 +82,40 @@ class VotingEngine:
         Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. A tie of logits
         goes to the class with the lowest index. Memory does not grow with ``num_samples``.
         """
-        check_integer("num_samples", num_samples, at_least=1)
-        num_targets, end = self.field.targets.numel(), first_sample + num_samples
+        num_targets = self.field.targets.numel()
         total = torch.zeros(num_targets * self.num_classes, dtype=torch.long, device=self.rows.device)
-        done = 0
+        for target, winner in self._winners(seed, purpose, num_samples, first_sample, progress):
+            total += torch.bincount(target * self.num_classes + winner, minlength=total.numel())
+        return total.reshape(num_targets, self.num_classes).cpu().numpy()
+
+    def predictions(
+        self,
+        seed: int,
+        purpose: Purpose,
+        *,
+        num_samples: int,
+        first_sample: int = 0,
+        progress: Progress | None = None,
+    ) -> NDArray[np.int16]:
+        """Return the class of every vote that `votes` counts, int16 (num_targets, num_samples), in sample order."""
+        found = [winner for _, winner in self._winners(seed, purpose, num_samples, first_sample, progress)]
+        table = torch.cat(found).reshape(num_samples, self.field.targets.numel())
+        return np.ascontiguousarray(table.T.to(torch.int16).cpu().numpy())
+
+    def _winners(
+        self, seed: int, purpose: Purpose, num_samples: int, first_sample: int, progress: Progress | None
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield targets, as positions in the list of targets, and the classes with the largest scores."""
+        check_integer("num_samples", num_samples, at_least=1)
+        num_targets, end, done = self.field.targets.numel(), first_sample + num_samples, 0
         with torch.inference_mode(), evaluation_mode(self.model):
             for low in range(first_sample, end, _CHUNK):
                 samples = torch.arange(low, min(low + _CHUNK, end), device=self.rows.device)
                 for target, scores in self._batches(seed, purpose, samples):
-                    total += torch.bincount(target * self.num_classes + scores.argmax(dim=1), minlength=total.numel())
+                    yield target, scores.argmax(dim=1)
                     before, done = done // num_targets, done + target.numel()
                     if progress is not None and done // num_targets > before:
                         progress(done // num_targets - before)
-        return total.reshape(num_targets, self.num_classes).cpu().numpy()
 
     def logits(self, seed: int, purpose: Purpose, samples: Tensor) -> Tensor:
         """Return class scores of the given samples, shape (num_samples, num_targets, num_classes)."""
@@ -130,7 +152,7 @@ def build_engine(
         model: ``forward(x, edge_index)`` -> (num_nodes, num_classes); see `graycert.models.protocol`.
         data: Graph with ``x`` and ``edge_index``.
         targets: Nodes to vote on, shape (num_targets,).
-        smoothing: p_d and p_a.
+        smoothing: p_d, per column of ``data.edge_index`` if an array, and p_a.
         num_layers: Number k of propagation steps of the model.
         ablation_token: Features of an ablated node, shape (num_features,); default the model's own
             ``ablation_token``, else zeros. It must not depend on the features of the graph.
@@ -163,7 +185,7 @@ def build_engine(
             field=whole,
             rows=rows if split is None else cast("RowwiseStart", split).project(rows),
             skip_logits=skip_logits_of(model, clean[whole.targets]),
-            smoothing=smoothing,
+            smoothing=place_smoothing(smoothing, data.edge_index, num_nodes=data.num_nodes),
             num_classes=scores.size(1),
             rowwise=split is not None,
             draws=DisjointCopies(whole, 1),
@@ -213,7 +235,7 @@ def _fastest(reference: VotingEngine, field: FieldGraph, num_layers: int, batch_
 class _Situation:
     """What two evaluations are compared on: ``num_samples`` draws from ``smoothing`` with the given rows."""
 
-    smoothing: InterceptionSmoothing
+    smoothing: AnySmoothing
     num_samples: int
     rows: Tensor
 

@@ -10,6 +10,7 @@ from torch_geometric.utils import remove_self_loops
 
 from graycert._compilation import kernel
 from graycert.sampling.kernels.coins import CoinKeys, is_intercepted, sample_key
+from graycert.sampling.placed_smoothing import place_smoothing
 from graycert.sampling.streams import CoinStream, edge_ids
 from graycert.smoothing import InterceptionSmoothing
 
@@ -51,7 +52,7 @@ class FieldSampler:
         targets: Target nodes, int64 (num_targets,), no repeats.
         num_nodes: Number of nodes of the graph.
         num_layers: Number k of message-passing layers.
-        smoothing: p_d and p_a.
+        smoothing: p_d, per column of ``edge_index`` if an array, and p_a.
         stream: Where the coins come from.
     """
 
@@ -73,8 +74,9 @@ class FieldSampler:
         self._sources = edges[0].contiguous().numpy()
         self._indptr = torch.cat([degree.new_zeros(1), degree.cumsum(0)]).numpy()
         ids = edge_ids(edges, num_nodes=num_nodes).numpy()
-        self._edge_coins = CoinKeys.of(stream, "edge", ids, smoothing.p_delete)
-        self._node_coins = CoinKeys.of(stream, "node", np.arange(num_nodes), smoothing.p_ablate)
+        placed = place_smoothing(smoothing, edge_index, num_nodes=num_nodes)
+        self._edge_coins = CoinKeys.of(stream, "edge", ids, placed.p_delete)
+        self._node_coins = CoinKeys.of(stream, "node", np.arange(num_nodes), placed.p_ablate)
 
     def draw(self, samples: range) -> DrawnField:
         """Return the drawn graphs with the given sample numbers."""
@@ -142,10 +144,10 @@ def _walk(
         copies_within[hop] = reached
         for receiver in range(done, copies_within[hop]):
             s, w = sample_of[receiver], nodes[receiver]
-            ablated[receiver] = is_intercepted(node_keys[s], node_coins[1][w], node_coins[2])
+            ablated[receiver] = is_intercepted(node_keys[s], node_coins[1][w], node_coins[2][w])
             in_degree[receiver] = 0
             for e in range(indptr[w], indptr[w + 1]):
-                if is_intercepted(edge_keys[s], edge_coins[1][e], edge_coins[2]):
+                if is_intercepted(edge_keys[s], edge_coins[1][e], edge_coins[2][e]):
                     continue
                 in_degree[receiver] += 1
                 if hop == num_layers:

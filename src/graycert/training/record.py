@@ -12,8 +12,8 @@ class TrainingRecord:
         epochs: Epochs that ran.
         best_epoch: Epoch whose weights the model holds, counted from 1.
         best_validation_loss: Validation loss of that epoch.
-        p_delete: Training-time p_d.
-        p_ablate: Training-time p_a.
+        p_delete: Training-time p_d; in words ("0.1..0.5 (per edge)") if it differs from edge to edge.
+        p_ablate: Training-time p_a; in words if it differs from node to node.
         learning_rate: Of Adam.
         weight_decay: Of Adam.
         max_epochs: Limit of epochs.
@@ -25,8 +25,8 @@ class TrainingRecord:
     epochs: int
     best_epoch: int
     best_validation_loss: float
-    p_delete: float
-    p_ablate: float
+    p_delete: float | str
+    p_ablate: float | str
     learning_rate: float
     weight_decay: float
     max_epochs: int

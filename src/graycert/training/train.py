@@ -13,6 +13,7 @@ from graycert.models import InterceptionGNN
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
 from graycert.training.early_stopping import EarlyStopping
+from graycert.training.part_smoothing import smoothing_on_part
 from graycert.training.record import TrainingRecord
 from graycert.training.smoothed_loss import SmoothedLoss
 
@@ -42,7 +43,8 @@ def train(
     Args:
         model: From `build_model`. Left in evaluation mode.
         split: An inductive or transductive split.
-        smoothing: Training-time p_d and p_a.
+        smoothing: Training-time p_d and p_a; arrays have one entry per column of ``split.test.data.edge_index`` and
+            per node of that graph, the whole one. Parts of the graph keep their edges' and nodes' probabilities.
         learning_rate: Of Adam, > 0.
         weight_decay: Of Adam, >= 0.
         max_epochs: Limit of epochs, >= 1.
@@ -69,8 +71,11 @@ def train(
         progress_bar("training", total=max_epochs, unit="epochs", shown=progress) as advance,
     ):
         torch.manual_seed(seed)
-        training = SmoothedLoss(model, split.train, smoothing, CoinStream(seed, Purpose.TRAINING))
-        validation = SmoothedLoss(model, split.validation, smoothing, CoinStream(seed, Purpose.VALIDATION))
+        on_training, on_validation = (
+            smoothing_on_part(smoothing, split.test, part) for part in (split.train, split.validation)
+        )
+        training = SmoothedLoss(model, split.train, on_training, CoinStream(seed, Purpose.TRAINING))
+        validation = SmoothedLoss(model, split.validation, on_validation, CoinStream(seed, Purpose.VALIDATION))
         held_out = validation.batch(range(_VALIDATION_DRAWS))
         for epoch in range(1, max_epochs + 1):
             model.train()
@@ -95,8 +100,8 @@ def train(
         epochs=epoch,
         best_epoch=stopping.best_epoch,
         best_validation_loss=stopping.best_loss,
-        p_delete=smoothing.p_delete,
-        p_ablate=smoothing.p_ablate,
+        p_delete=smoothing.p_delete if isinstance(smoothing.p_delete, float) else smoothing.delete_in_words,
+        p_ablate=smoothing.p_ablate if isinstance(smoothing.p_ablate, float) else smoothing.ablate_in_words,
         learning_rate=learning_rate,
         weight_decay=weight_decay,
         max_epochs=max_epochs,

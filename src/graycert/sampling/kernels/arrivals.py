@@ -43,7 +43,7 @@ class Field(NamedTuple):
 
 @kernel
 def throw(
-    samples: IntArray, key: int, id_keys: IntArray, threshold: int, first: int, last: int, passes: WordArray
+    samples: IntArray, key: int, id_keys: IntArray, thresholds: IntArray, first: int, last: int, passes: WordArray
 ) -> None:
     """Throw the coins of the ids ``first ... last - 1`` in a batch of samples.
 
@@ -51,7 +51,7 @@ def throw(
         samples: Sample numbers, as many as ``passes`` has bits per row.
         key: Key of the samples.
         id_keys: Key per edge or node.
-        threshold: A coin shows "intercepted" if its top 62 bits are below this.
+        thresholds: A coin shows "intercepted" if its top 62 bits are below that of its edge or node.
         first: First id.
         last: Last id, plus one.
         passes: Result, uint64 (num_ids, num_words): 1 where not intercepted.
@@ -60,6 +60,7 @@ def throw(
     for i in range(samples.size):
         keys[i] = sample_key(samples[i], key)
     for identity in range(first, last):
+        threshold = thresholds[identity]
         for j in range(passes.shape[1]):
             word = _NONE
             for i in range(WORD):

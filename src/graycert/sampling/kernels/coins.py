@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import inlined, kernel
-from graycert.sampling.streams import CoinStream, interception_threshold
+from graycert.sampling.placed_smoothing import ProbabilityTable, probability_of
+from graycert.sampling.streams import CoinStream, interception_threshold, interception_thresholds
+from graycert.smoothing import FloatArray
 
 IntArray = NDArray[np.int64]
 
@@ -55,15 +57,22 @@ class CoinKeys(NamedTuple):
     Args:
         sample_key: Key of the sample numbers.
         id_keys: One key per edge or node, int64.
-        threshold: A coin shows "intercepted" if its top 62 bits are below this.
+        thresholds: A coin shows "intercepted" if its top 62 bits are below that of its edge or node, int64.
     """
 
     sample_key: int
     id_keys: IntArray
-    threshold: int
+    thresholds: IntArray
 
     @classmethod
-    def of(cls, stream: CoinStream, kind: str, ids: IntArray, probability: float) -> "CoinKeys":
-        """Return the keys of ``kind`` ("edge" or "node") for the given identities."""
+    def of(
+        cls, stream: CoinStream, kind: str, ids: IntArray, probability: float | FloatArray | ProbabilityTable
+    ) -> "CoinKeys":
+        """Return the keys of ``kind`` ("edge" or "node") for the given identities; see `probability_of`."""
         keys = id_keys(ids, stream.key(kind, "id"))
-        return cls(stream.key(kind, "sample"), keys, interception_threshold(probability))
+        values = probability_of(probability, ids)
+        if isinstance(values, float):
+            thresholds = np.full(ids.size, interception_threshold(values))
+        else:
+            thresholds = interception_thresholds(values)
+        return cls(stream.key(kind, "sample"), keys, thresholds)

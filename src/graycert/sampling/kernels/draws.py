@@ -58,10 +58,10 @@ def draw(
     first_sample: int,
     node_key: int,
     node_keys: IntArray,
-    node_threshold: int,
+    node_thresholds: IntArray,
     edge_key: int,
     edge_keys: IntArray,
-    edge_threshold: int,
+    edge_thresholds: IntArray,
     indptr: IntArray,
     result: Draw,
 ) -> None:
@@ -71,10 +71,10 @@ def draw(
         first_sample: Number of the first sample.
         node_key: Key of the samples for node coins.
         node_keys: Key per node (n,).
-        node_threshold: Threshold of node coins.
+        node_thresholds: Threshold per node (n,).
         edge_key: Key of the samples for edge coins.
         edge_keys: Key per edge (num_edges,).
-        edge_threshold: Threshold of edge coins.
+        edge_thresholds: Threshold per edge (num_edges,).
         indptr: Segments of in-edges, (n + 1,) where degrees are wanted.
         result: Overwritten.
     """
@@ -84,13 +84,13 @@ def draw(
     for node in range(node_keys.size):
         shown = result.shown[node]
         for i in range(LANES):
-            shown[i] = not is_intercepted(keys[i], node_keys[node], node_threshold)
+            shown[i] = not is_intercepted(keys[i], node_keys[node], node_thresholds[node])
     for i in range(LANES):
         keys[i] = sample_key(first_sample + i, edge_key)
     for edge in range(edge_keys.size):
         survives = result.survives[edge]
         for i in range(LANES):
-            survives[i] = not is_intercepted(keys[i], edge_keys[edge], edge_threshold)
+            survives[i] = not is_intercepted(keys[i], edge_keys[edge], edge_thresholds[edge])
     for node in range(result.scale.shape[0]):
         scale = result.scale[node]
         scale[:] = ONE

@@ -13,7 +13,13 @@ absolute score of the target may fall either way, and is counted as a near-tie."
 
 @kernel
 def count_votes(
-    scores: FloatArray, skip: FloatArray, low: int, high: int, votes: NDArray[np.int64], near_ties: NDArray[np.int64]
+    scores: FloatArray,
+    skip: FloatArray,
+    low: int,
+    high: int,
+    votes: NDArray[np.int64],
+    near_ties: NDArray[np.int64],
+    predictions: NDArray[np.int16],
 ) -> None:
     """Add the votes of lanes ``low ... high - 1``; a tie goes to the class with the lowest index.
 
@@ -24,6 +30,7 @@ def count_votes(
         high: Last lane that counts, plus one.
         votes: Result, int64 (num_targets, num_classes).
         near_ties: Result, int64 (num_targets,): votes whose lead is below `NEAR_TIE`.
+        predictions: Result, the class of each vote, int16 (num_targets, high - low); not filled if it has no column.
     """
     best = np.empty(LANES, dtype=np.float32)
     second = np.empty(LANES, dtype=np.float32)
@@ -47,3 +54,5 @@ def count_votes(
         for i in range(low, high):
             votes[target, winner[i]] += 1
             near_ties[target] += best[i] - second[i] <= NEAR_TIE * largest[i]
+            if predictions.shape[1] > 0:
+                predictions[target, i - low] = winner[i]
