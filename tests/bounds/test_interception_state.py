@@ -106,11 +106,11 @@ def measured_errors(rng, num_graphs):
                 assert step == pytest.approx(math.log(before / exact), abs=2 * bound + 1e-15, rel=1e-15)
 
 
-@pytest.mark.parametrize("num_graphs", [60, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_graphs", [60, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_the_stated_rounding_error_is_never_exceeded(num_graphs):
     errors = list(measured_errors(np.random.default_rng([1, num_graphs]), num_graphs))
     assert len(errors) > 4 * num_graphs
-    assert 0 < max(errors) <= 0.6  # first order terms are doubled, so half is what the count allows
+    assert 0 < max(errors) <= 0.5  # what the count of first order terms allows; it is doubled
 
 
 @pytest.mark.parametrize("form", BOTH_FORMS)
@@ -148,10 +148,10 @@ def test_components_do_not_interact():
         assert state.num_component_hops.tolist() == [2, 1]
         kind = dict(zip(nodes.tolist(), routes.type_of.tolist(), strict=True))
         assert [state.component[kind[node]] for node in range(1, 7)] == [0, 0, 1, 0, 1, 1]
-        alone = gain(routes, state, kind[5])
+        alone, before = gain(routes, state, kind[5]), gain(routes, state, kind[1])
         assert push(routes, state, kind[4])
         assert gain(routes, state, kind[5]) == alone
-        assert gain(routes, state, kind[1]) < -math.log(1 - (1 - graph.p_ablate[1]) * (1 - graph.p_delete[0]))
+        assert gain(routes, state, kind[1]) < before - 1e-3
 
 
 def test_a_push_beyond_the_budget_or_the_memory_changes_nothing():
@@ -161,38 +161,43 @@ def test_a_push_beyond_the_budget_or_the_memory_changes_nothing():
     graph = SmallGraph(9, 2, edges, range(len(edges)), rng.random(len(edges)).tolist(), [0.5] * 9)
     _, routes = routes_of(graph)
     for form in BOTH_FORMS:
-        for limits in ({"max_work": 200}, {"memory": memory_needed(routes, 12)}):
+        for limits in ({"max_work": 100}, {"memory": memory_needed(routes, 12)}):
             state = start(routes, form, **limits)
             pushed = 0
             while pushed < 12:
                 before, work = snapshot(state), int(state.work[0])
-                if not push(routes, state, pushed % routes.copies.size):
+                if not push(routes, state, 4 + pushed % 4):
                     assert_same(snapshot(state), before)
                     assert state.work[0] == work
                     break
                 pushed += 1
-            assert pushed < 12 or (form == 10 and "memory" in limits)
-            assert pushed > 0
+            assert 0 < pushed < 12
 
 
-def many_components(num_components, hops_each, nodes_each):
-    """Build routes by hand: every node reaches all hops of its component, each in its own way."""
-    num_types, num_hops = num_components * nodes_each, num_components * hops_each
-    hops = np.repeat(np.arange(num_hops).reshape(num_components, 1, hops_each), nodes_each, axis=1).ravel()
+def many_components(sizes):
+    """Build routes by hand: each component has so many hops and nodes, and every node reaches all of its hops."""
+    num_hops, num_types = (sum(counts) for counts in zip(*sizes, strict=True))
+    hops, first = [], 0
+    for count, num_nodes in sizes:
+        hops += list(range(first, first + count)) * num_nodes
+        first += count
+    lengths = np.repeat([count for count, _ in sizes], [num_nodes for _, num_nodes in sizes])
     return Routes(
         p_first=np.append(np.full(num_hops, 0.5), 0.0),
         p_ablate=np.full(num_types, 0.5),
         copies=np.ones(num_types, dtype=np.int64),
-        indptr=np.arange(num_types + 1) * hops_each,
-        hops=hops,
-        misses=np.linspace(0.0, 0.5, hops.size),
+        indptr=np.concatenate([[0], np.cumsum(lengths)]),
+        hops=np.array(hops),
+        misses=np.linspace(0.0, 0.5, len(hops)),
         type_of=np.arange(num_types),
     )
 
 
 @pytest.mark.parametrize("extra", [0, 100, 3_000, 30_000, 2**18])
 def test_the_start_stays_within_the_memory_promised(extra):
-    for routes in (many_components(60, 2, 3), many_components(30, 6, 12), many_components(200, 1, 2)):
+    large_then_many = [(9, max(1, int(150 * 0.8**index))) for index in range(20)] + [(1, 20)] * 600
+    for sizes in ([(2, 3)] * 60, [(6, 12)] * 30, [(1, 2)] * 200, large_then_many):
+        routes = many_components(sizes)
         size = memory_needed(routes, 5) + extra
         memory = np.full(size + 2**20, np.nan)
         state = start_state(routes, 10, 5, PLENTY, memory[:size])
@@ -201,13 +206,13 @@ def test_the_start_stays_within_the_memory_promised(extra):
         pushed = [push(routes, state, kind) for kind in range(5)]
         assert any(pushed)
         assert np.isnan(memory[size:]).all()
-        assert extra < 2**18 or state.by_subsets.all()
+        assert extra < 2**18 or state.by_subsets.mean() > 0.9
 
 
 def test_hops_that_always_or_never_lose_the_message():
     edges = [(1, 0), (2, 0), (3, 1), (3, 2), (4, 1), (4, 2)]
     for form in BOTH_FORMS:
-        graph = SmallGraph(5, 2, edges, range(6), [0.0, 1.0, 0.5, 0.0, 0.25, 0.5], [0.25] * 5)
+        graph = SmallGraph(5, 2, edges, range(6), [0.0, 1.0, 0.5, 0.25, 0.0, 0.5], [0.25] * 5)
         nodes, routes = routes_of(graph)
         kind = dict(zip(nodes.tolist(), routes.type_of.tolist(), strict=True))
         assert kind[2] == -1

@@ -28,7 +28,7 @@ from support.two_level_oracles import (
 
 EQUAL = Fraction(1, 10**12)
 CASES = list(itertools.product(KINDS, [1, 2, 3, 4]))
-FEW_OR_MANY = [12, pytest.param(200, marks=pytest.mark.slow)]  # 12 cases each: 2,400 graphs
+FEW_OR_MANY = [20, pytest.param(400, marks=pytest.mark.slow)]  # 12 cases each: 4,800 graphs
 
 
 def search_for(graph, *, budget=DEFAULT_BUDGET):
@@ -180,6 +180,16 @@ def test_dominance_compares_routes_and_ablation():
     assert pairs == {(4, 3), (4, 5)}
 
 
+def test_signed_zeros_do_not_dominate_each_other():
+    edges = [(1, 0), (2, 1), (3, 1), (4, 1)]
+    graph = SmallGraph(5, 2, edges, range(4), [0.5, 0.0, -0.0, 0.0], [0.5, 0.5, 0.5, 0.5, -0.0])
+    nodes = np.array(graph.field())
+    dominates = dominations(search_for(graph).routes(nodes, nodes > 0))
+    assert not np.any(dominates & dominates.T)
+    worst = worst_sets(graph, [1, 2, 3], 3)
+    assert worst.delta_upper == pytest.approx([0.25, 0.375, 0.4375], abs=1e-12)
+
+
 @pytest.mark.parametrize("num_layers", [1, 2, 3, 4])
 def test_without_deletion_it_is_proposition_2(num_layers):
     rng = np.random.default_rng([5, num_layers])
@@ -248,6 +258,17 @@ def test_greedy_limits_hold_for_every_radius_and_every_prefix():
                 assert most <= limit[radius] + 1e-12
 
 
+def test_for_three_layers_the_prefix_bound_would_be_false_with_the_true_probabilities():
+    edges = [(1, 0), (2, 0), (3, 1), (5, 1), (1, 2), (4, 3), (6, 5)]
+    graph = SmallGraph(7, 3, edges, range(7), [0.15] * 7, [0.0] * 7)
+    violations = [
+        float(oracle.miss([3, 4]) * oracle.miss([4, 6]) - oracle.miss([4]) * oracle.miss([3, 4, 6]))
+        for oracle in (Outcomes(graph), TwoLevels(graph))
+    ]
+    assert violations[0] == pytest.approx(0.0040, abs=1e-4)
+    assert violations[1] <= 0.0
+
+
 @st.composite
 def settings_of_a_search(draw):
     num_nodes = draw(st.integers(2, 6))
@@ -257,6 +278,16 @@ def settings_of_a_search(draw):
     p_delete, p_ablate = (draw(st.lists(probability, min_size=n, max_size=n)) for n in (len(edges), num_nodes))
     graph = SmallGraph(num_nodes, draw(st.integers(1, 4)), edges, range(len(edges)), p_delete, p_ablate)
     return graph, sorted(draw(st.sets(st.sampled_from(graph.field()))))
+
+
+@given(settings_of_a_search(), st.data())
+def test_interception_is_log_supermodular(setting, data):
+    graph, eligible = setting
+    oracle, some_of_them = TwoLevels(graph), st.sets(st.sampled_from(eligible)) if eligible else st.just(set())
+    first, second = data.draw(some_of_them), data.draw(some_of_them)
+    both, either = first & second, first | second
+    assert oracle.miss(first) * oracle.miss(second) <= oracle.miss(either) * oracle.miss(both)
+    assert oracle.miss(either) <= oracle.miss(first)
 
 
 @given(settings_of_a_search())

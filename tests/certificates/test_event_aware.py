@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -119,9 +120,9 @@ def test_too_many_walks_leave_the_bound_on_delta():
 # Every adversary
 
 
-def base_classifier(rng, listed, num_classes):
+def base_classifier(rng, listed, num_classes, *, least=0.6):
     """Any function of the coins; class 0 is frequent, more so where messages arrive, or where none does."""
-    some, none = rng.choice([1.0, rng.uniform(0.3, 1)], size=2)
+    some, none = rng.uniform(least, 1.2, size=2)
     lean = np.where(listed.arrived[:, 1:].any(axis=1), some, none)
     return np.where(rng.random(len(lean)) < lean, 0, rng.integers(num_classes, size=len(lean)))
 
@@ -142,8 +143,8 @@ def test_the_condition_is_exact():
     rng, found = np.random.default_rng(7), []
     while len(found) < 300:
         listed, num_classes = random_listed(rng, int(rng.integers(1, 5))), int(rng.integers(2, 4))
-        votes_for = base_classifier(rng, listed, num_classes)
-        for size in (0, 1, 2):
+        votes_for = base_classifier(rng, listed, num_classes, least=0.1)
+        for size in (1, 2):
             for hostile in hostile_sets(listed, size):
                 if num_classes ** int(listed.hit(hostile).sum()) > 1_000:
                     continue
@@ -196,7 +197,7 @@ def test_with_the_exact_law_it_certifies_exactly_what_no_adversary_breaks(num_la
         assert found.radius == true if num_layers <= 2 else found.radius <= true
         pairs.append((found.radius, true))
     assert np.mean([found == true for found, true in pairs]) > 0.9
-    assert len({true for _, true in pairs}) >= 4
+    assert {true for _, true in pairs} >= {0, 1, 3}
 
 
 def test_one_edge_by_hand():
@@ -214,6 +215,11 @@ def test_one_edge_by_hand():
 # Against the rule on vote counts
 
 
+@cache
+def real_rule(num_samples, num_classes):
+    return EventAwareRule(num_samples=num_samples, most_lost=160, num_classes=num_classes, alpha=0.05)
+
+
 def sound_radius(case, num_samples, num_classes, delta, alpha):
     votes = np.zeros((1, num_classes), np.int64)
     votes[0] += np.bincount(case.classes, minlength=num_classes)
@@ -225,28 +231,31 @@ def sound_radius(case, num_samples, num_classes, delta, alpha):
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
 def test_never_below_the_rule_on_vote_counts_and_equal_where_nothing_arrived(num_layers):
     rng, gained, radii = np.random.default_rng(20 + num_layers), 0, set()
-    for _ in range(120):
+    for _ in range(70):
         case, num_samples = random_case(rng, num_layers), int(rng.choice([160, 300, 600, 2_000]))
         if case.two_classes:
             case = replace(case, classes=np.zeros_like(case.classes))
         num_classes, max_radius = 2 if case.two_classes else 7, min(len(case.eligible), 3)
         delta = [max(case.arrival_probability(b) for b in case.sets(size)) for size in range(1, max_radius + 1)]
         delta = np.minimum(np.array(delta) * (1 + 1e-12), 1.0)
-        rule = EventAwareRule(num_samples=num_samples, most_lost=160, num_classes=num_classes, alpha=0.05)
         radius = {}
         for name, arrived in (("sampled", case.arrived), ("none", np.zeros_like(case.arrived))):
-            radius[name] = rule.certify(
-                routes_of(case.graph, case.eligible),
-                classes=case.classes,
-                arrived=arrived,
-                eligible=case.positions,
-                delta_upper=delta,
-            ).radius
+            radius[name] = (
+                real_rule(num_samples, num_classes)
+                .certify(
+                    routes_of(case.graph, case.eligible),
+                    classes=case.classes,
+                    arrived=arrived,
+                    eligible=case.positions,
+                    delta_upper=delta,
+                )
+                .radius
+            )
         sound = sound_radius(case, num_samples, num_classes, delta, 0.05)
         assert radius["sampled"] >= sound == radius["none"]
         gained += radius["sampled"] > sound
         radii.add(sound)
-    assert gained >= 3
+    assert gained >= 1
     assert radii >= {-1, 0, 1}
 
 

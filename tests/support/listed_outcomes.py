@@ -71,15 +71,15 @@ def list_outcomes(graph: SmallGraph, denominator: int) -> ListedOutcomes:
 
 
 def random_listed(rng, num_layers) -> ListedOutcomes:
-    """At most ten coins of 1/2, or six of multiples of 1/4, zeros and ones included."""
-    denominator = int(rng.choice([2, 4]))
-    most = 10 if denominator == 2 else 6
+    """At most ten coins of 1/2, or seven of multiples of 1/4, zeros and ones included, most of them 3/4."""
+    denominator = int(rng.choice([2, 4, 4]))
+    most = 10 if denominator == 2 else 7
     while True:
-        num_nodes = int(rng.integers(2, 6))
+        num_nodes = int(rng.integers(3, 6))
         edges = random_edges(rng, num_nodes, rng.uniform(0.2, 0.7), directed=bool(rng.integers(2)))
         edges.sort(key=lambda edge: edge[::-1])
         if any(end == 0 for _, end in edges) and len(edges) + num_nodes <= most:
             break
-    share = np.array([0.5]) if denominator == 2 else np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+    share = np.array([0.5]) if denominator == 2 else np.array([0.0, 0.25, 0.5, 0.5, 0.5, 0.75, 0.75, 1.0])
     p_coin, p_ablate = rng.choice(share, len(edges)).tolist(), rng.choice(share, num_nodes).tolist()
     return list_outcomes(SmallGraph(num_nodes, num_layers, edges, range(len(edges)), p_coin, p_ablate), denominator)

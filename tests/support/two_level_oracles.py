@@ -54,7 +54,7 @@ class SmallGraph:
         return found
 
 
-def random_graph(rng: np.random.Generator, kind: str, num_layers: int, *, most_coins: int = 9) -> SmallGraph:
+def random_graph(rng: np.random.Generator, kind: str, num_layers: int, *, most_coins: int = 11) -> SmallGraph:
     """Draw a graph on 2 to 7 nodes; probabilities all alike, from a coarse grid, or arbitrary, with zeros and ones."""
     while True:
         num_nodes = int(rng.integers(2, 8))

@@ -112,7 +112,7 @@ def dominations(routes: Routes) -> NDArray[np.bool_]:
                 if misses[routes.hops[route]] > routes.misses[route]:
                     holds = False
                     break
-            dominates[i, j] = holds
+            dominates[i, j] = holds and not dominates[j, i]  # +0.0 and -0.0 are equal but not one type
         for route in range(routes.indptr[i], routes.indptr[i + 1]):
             misses[routes.hops[route]] = 1.0
     return dominates

@@ -324,7 +324,7 @@ def _arguments(
             f"{folder / VOTES} must hold `trusted` if and only if {CONFIG} says `has_trusted_nodes`. {_AGAIN}"
         )
     try:
-        radii = range(1, sum(name.startswith(DELTA_PREFIX) for name in columns) + 1)
+        radii = range(1, sum(name.removeprefix(DELTA_PREFIX).isdigit() for name in columns) + 1)
         arrays = {
             "targets": columns["target"],
             "delta_upper": np.stack([columns[f"{DELTA_PREFIX}{radius}"] for radius in radii], axis=1),
