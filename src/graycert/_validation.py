@@ -125,6 +125,22 @@ def check_mask(name: str, values: ArrayLike, *, num_nodes: int, hint: str = "") 
     return array.astype(np.bool_)
 
 
+def check_probabilities(name: str, values: ArrayLike, *, size: int, per: str) -> NDArray[np.float64]:
+    """Return ``values``, a number in [0, 1] or one per ``per`` ("edge", "node"), as float64 of shape (size,)."""
+    array = np.asarray(values)
+    if array.size == 0 and array.shape == (size,):  # [] has no dtype of its own
+        return np.empty(0)
+    if array.dtype.kind not in "iuf" or array.shape not in ((), (size,)):
+        raise InvalidParameterError(
+            f"`{name}` must be a number or one number per {per}, shape ({size},), got dtype {array.dtype} and shape "
+            f"{array.shape}. Pass the same probability once, or one per {per} in the order of the graph."
+        )
+    refused = array[~((array >= 0) & (array <= 1))]  # NaN, too
+    if refused.size:
+        raise InvalidParameterError(f"`{name}` must be in [0, 1], got {refused[0]}. Pass one probability per {per}.")
+    return np.broadcast_to(array.astype(np.float64), (size,))
+
+
 def _real(name: str, value: object) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise InvalidParameterError(f"`{name}` must be a number, got {value!r}.")

@@ -302,7 +302,7 @@ def test_other_fields_are_refused():
     ("name", "value"),
     [
         ("p_delete", [0.5]),
-        ("p_delete", 0.5),
+        ("p_delete", 1.5),
         ("p_delete", [0.5, 0.5, np.nan, 0.5]),
         ("p_ablate", [0.5, 1.1, 0.5]),
         ("p_ablate", [0.5] * 4),

@@ -240,9 +240,9 @@ def test_ablation_alone():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"p_delete": [0.5]}, r"`p_delete` must hold one probability in \[0, 1\] per edge, shape \(4,\)"),
-        ({"p_delete": [0.5, 0.5, 0.5, 1.5]}, "`p_delete` must hold"),
-        ({"p_ablate": [0.5, np.nan, 0.5]}, "`p_ablate` must hold one probability in .* per node"),
+        ({"p_delete": [0.5]}, r"`p_delete` must be a number or one number per edge, shape \(4,\)"),
+        ({"p_delete": [0.5, 0.5, 0.5, 1.5]}, r"`p_delete` must be in \[0, 1\], got 1.5"),
+        ({"p_ablate": [0.5, np.nan, 0.5]}, r"`p_ablate` must be in \[0, 1\], got nan"),
         ({"num_layers": 0}, "`num_layers`"),
         ({"max_paths": 0, "num_layers": 3}, "`max_paths`"),
     ],

@@ -1,21 +1,48 @@
-"""Upper bounds of Δ, the probability that a message from hostile nodes reaches the target."""
+"""Upper bounds of Δ, the probability that a message from hostile nodes reaches the target.
 
+The search for worst sets and the paths with weights are compiled, and Numba takes a while to load: the former is reached
+through ``graycert.delta_bounds``, the latter is imported on first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from graycert._lazy import attach
 from graycert.bounds.ablation_only import ablation_only_delta, largest_ablation_only_radius
 from graycert.bounds.certifiable_limit import largest_certifiable_radius
+from graycert.bounds.hop_limited import ArrivalProbability, arrival_probability
 from graycert.bounds.inclusion_exclusion import MAX_EXPLICIT_PATHS, inclusion_exclusion
+from graycert.bounds.levine import largest_levine_radius, levine_delta
 from graycert.bounds.multiplicative import multiplicative_bound
 from graycert.bounds.single_source import single_source_bound, single_source_bounds, target_bound
+from graycert.bounds.structural import edge_deletion_bounds
+from graycert.bounds.tree import TreeDelta, tree_arrival_probability, tree_delta
+from graycert.bounds.uniform_retention import retention_delta_bound
 from graycert.bounds.union import union_bound
+
+if TYPE_CHECKING:
+    from graycert.bounds.weighted_paths import weighted_single_source_bounds
 
 __all__ = [
     "MAX_EXPLICIT_PATHS",
+    "ArrivalProbability",
+    "TreeDelta",
     "ablation_only_delta",
+    "arrival_probability",
+    "edge_deletion_bounds",
     "inclusion_exclusion",
     "largest_ablation_only_radius",
     "largest_certifiable_radius",
+    "largest_levine_radius",
+    "levine_delta",
     "multiplicative_bound",
+    "retention_delta_bound",
     "single_source_bound",
     "single_source_bounds",
     "target_bound",
+    "tree_arrival_probability",
+    "tree_delta",
     "union_bound",
+    "weighted_single_source_bounds",
 ]
+
+__getattr__, _, _ = attach(__name__, {"weighted_single_source_bounds": "graycert.bounds.weighted_paths"})

@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graycert._rounding import FloatArray, fraction_up
-from graycert._validation import check_integer, check_integer_array
+from graycert._rounding import fraction_up
+from graycert._validation import check_integer, check_integer_array, check_probabilities
 from graycert.bounds.hop_network import (
     BITS,
     CERTAIN,
@@ -28,7 +28,6 @@ from graycert.bounds.hop_network import (
     times,
     union,
 )
-from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency
 
 DEFAULT_MAX_STATES = 20_000  # a few seconds
@@ -102,8 +101,8 @@ def arrival_probability(
     hostile = np.unique(
         check_integer_array("attackers", list(attackers), ndim=1, at_least=0, less_than=adjacency.num_nodes)
     )
-    lost = _probabilities("p_delete", p_delete, adjacency.num_edges, "edge")
-    ablated = _probabilities("p_ablate", p_ablate, adjacency.num_nodes, "node")[hostile]
+    lost = check_probabilities("p_delete", p_delete, size=adjacency.num_edges, per="edge")
+    ablated = check_probabilities("p_ablate", p_ablate, size=adjacency.num_nodes, per="node")[hostile]
     num_layers = check_integer("num_layers", num_layers, at_least=1, at_most=DEEPEST)
     max_states = check_integer("max_states", max_states, at_least=1)
     network, start = HopNetwork.around(adjacency, target, hostile, lost, ablated, num_layers)
@@ -201,16 +200,3 @@ class _SplitBound:
             begins_no_path = mix(lost, CERTAIN, silent)
             low, high = low * begins_no_path[0] >> BITS, min(high, begins_no_path[1])
         return low, high
-
-
-def _probabilities(name: str, values: ArrayLike, size: int, unit: str) -> FloatArray:
-    array = np.asarray(values)
-    if array.dtype.kind not in "iuf" or array.shape not in ((), (size,)):
-        raise InvalidParameterError(
-            f"`{name}` must be a number or one number per {unit}, shape ({size},), got dtype {array.dtype} and shape "
-            f"{array.shape}. Pass the same probability once, or one per {unit} in the order of the graph."
-        )
-    if not np.all((array >= 0) & (array <= 1)):  # also refuses NaN
-        wrong = array[~((array >= 0) & (array <= 1))].flat[0]
-        raise InvalidParameterError(f"`{name}` must be in [0, 1], got {wrong}.")
-    return np.broadcast_to(array.astype(np.float64), (size,))

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graycert._rounding import FloatArray, complement_up
-from graycert._validation import check_integer, check_integer_array, check_mask
-from graycert.errors import InvalidParameterError
+from graycert._validation import check_integer, check_integer_array, check_mask, check_probabilities
 from graycert.graph import Adjacency
 from graycert.graph.adjacency import IntArray
 from graycert.graph.trees import InTree, in_tree
@@ -48,16 +47,15 @@ def tree_arrival_probability(
         adjacency: The graph.
         target: Node index v.
         attackers: Node indices B, shape (num_attackers,); the target may be one, nodes outside the field do nothing.
-        p_delete: Probability of deleting each edge, in [0, 1], in the order of ``adjacency``, shape (num_edges,).
-        p_ablate: Probability of ablating each node's features, in [0, 1], shape (num_nodes,).
+        p_delete: Probability of deleting an edge, in [0, 1]: a number, or one per edge of ``adjacency`` in its order.
+        p_ablate: Probability of ablating a node's features, in [0, 1]: a number, or one per node.
         num_layers: Number of message-passing steps k, >= 1.
 
     Returns:
         The probability, in [0, 1].
 
     Raises:
-        InvalidParameterError: If an argument is malformed or out of range; probabilities are checked where the field
-            uses them.
+        InvalidParameterError: If an argument is malformed or out of range.
         UnsoundSetupError: ``field-not-a-tree``.
 
     Example:
@@ -104,15 +102,14 @@ def tree_delta(
     Args:
         adjacency: The graph.
         target: Node index v.
-        p_delete: Probability of deleting each edge, in [0, 1], in the order of ``adjacency``, shape (num_edges,).
-        p_ablate: Probability of ablating each node's features, in [0, 1], shape (num_nodes,).
+        p_delete: Probability of deleting an edge, in [0, 1]: a number, or one per edge of ``adjacency`` in its order.
+        p_ablate: Probability of ablating a node's features, in [0, 1]: a number, or one per node.
         eligible: Which nodes may be hostile, bool, shape (num_nodes,); the target may be one.
         num_layers: Number of message-passing steps k, >= 1.
         max_radius: Largest ρ, >= 1. With fewer eligible nodes than ρ, Δ(ρ) is the value for all of them.
 
     Raises:
-        InvalidParameterError: If an argument is malformed or out of range; probabilities are checked where the field
-            uses them.
+        InvalidParameterError: If an argument is malformed or out of range.
         UnsoundSetupError: ``field-not-a-tree``.
 
     Example:
@@ -145,20 +142,6 @@ def _on_tree(
 ) -> tuple[FloatArray, FloatArray]:
     """Return p_d of the edge to each node's parent (0 for the target) and 1 - p_a, upward, of each hostile node."""
     deleted = np.zeros(tree.nodes.size)
-    deleted[1:] = _probabilities("p_delete", p_delete, adjacency.num_edges, "edge", tree.edges[1:])
-    ablated = _probabilities("p_ablate", p_ablate, adjacency.num_nodes, "node", tree.nodes)
+    deleted[1:] = check_probabilities("p_delete", p_delete, size=adjacency.num_edges, per="edge")[tree.edges[1:]]
+    ablated = check_probabilities("p_ablate", p_ablate, size=adjacency.num_nodes, per="node")[tree.nodes]
     return deleted, np.where(hostile[tree.nodes], complement_up(ablated), 0.0)
-
-
-def _probabilities(name: str, values: ArrayLike, size: int, owner: str, used: IntArray) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (size,):
-        raise InvalidParameterError(
-            f"`{name}` must have one entry per {owner}, shape ({size},), got shape {array.shape}. "
-            f"Repeat a single number, e.g. with numpy.full."
-        )
-    entries = array[used]
-    outside = entries[~((entries >= 0.0) & (entries <= 1.0))]  # NaN is outside too
-    if outside.size:
-        raise InvalidParameterError(f"`{name}` must be in [0, 1], got {outside[0]}. Pass one probability per {owner}.")
-    return entries

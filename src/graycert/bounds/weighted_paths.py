@@ -5,8 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graycert._compilation import inlined, kernel
 from graycert._rounding import FloatArray, add_up, complement_up, multiply_up, next_up, one_minus_exp_up
-from graycert._validation import check_integer
-from graycert.errors import InvalidParameterError
+from graycert._validation import check_integer, check_probabilities
 from graycert.graph import Adjacency, ReceptiveFields
 from graycert.graph.simple_paths import DEFAULT_MAX_PATHS
 
@@ -69,8 +68,8 @@ def weighted_single_source_bounds(
     References:
         Scholten et al. (2022), Theorem 2 (one p_d, one p_a); docs/proofs/nonuniform.md.
     """
-    keep = complement_up(_checked("p_delete", p_delete, adjacency.num_edges, "edge"))
-    shown_of_node = _checked("p_ablate", p_ablate, adjacency.num_nodes, "node")
+    keep = complement_up(check_probabilities("p_delete", p_delete, size=adjacency.num_edges, per="edge"))
+    shown_of_node = check_probabilities("p_ablate", p_ablate, size=adjacency.num_nodes, per="node")
     num_layers = check_integer("num_layers", num_layers, at_least=1)
     limit = check_integer("max_paths", max_paths, at_least=1) if num_layers > 2 else 2**62
     arrive = np.zeros(field.nodes.size)
@@ -194,13 +193,3 @@ def _over_count(total: FloatArray, largest: FloatArray) -> FloatArray:
     arrive = one_minus_exp_up(exponents)
     arrive[0] = 1.0
     return arrive
-
-
-def _checked(name: str, values: ArrayLike, size: int, what: str) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (size,) or not ((array >= 0.0) & (array <= 1.0)).all():
-        raise InvalidParameterError(
-            f"`{name}` must hold one probability in [0, 1] per {what}, shape ({size},), got shape {array.shape}. "
-            "Use graycert.graph.edge_values.probability_arrays."
-        )
-    return array
