@@ -1,7 +1,8 @@
 """graycert: prove which predictions of a graph neural network cannot change.
 
 Even if an adversary controls all features of ρ whole nodes. Implements Scholten et al., "Randomized
-Message-Interception Smoothing: Gray-box Certificates for Graph Neural Networks" (NeurIPS 2022).
+Message-Interception Smoothing: Gray-box Certificates for Graph Neural Networks" (NeurIPS 2022), and
+tighter certificates for the same adversary.
 
 Public names are imported on first use, so that the mathematical core works, and ``graycert --help`` answers,
 without loading torch.
@@ -15,21 +16,31 @@ if TYPE_CHECKING:
     from graycert.audit import audit_model as audit_model
     from graycert.certificates import certify_votes as certify_votes
     from graycert.certification import certify as certify
+    from graycert.collective_certification import certify_collectively as certify_collectively
     from graycert.data import inductive_split as inductive_split
     from graycert.data import load_graph as load_graph
     from graycert.data import prepare_graph as prepare_graph
     from graycert.data import transductive_split as transductive_split
     from graycert.deltas import delta_bounds as delta_bounds
+    from graycert.derandomized_certification import certify_by_retention as certify_by_retention
     from graycert.errors import GraycertError as GraycertError
     from graycert.errors import InvalidFileError as InvalidFileError
     from graycert.errors import InvalidParameterError as InvalidParameterError
     from graycert.errors import UnsoundSetupError as UnsoundSetupError
     from graycert.errors import VerificationError as VerificationError
+    from graycert.levine_certification import certify_randomized_ablation as certify_randomized_ablation
     from graycert.models import build_model as build_model
     from graycert.models import load_model as load_model
     from graycert.models import save_model as save_model
+    from graycert.randomized_ablation import RandomizedAblation as RandomizedAblation
     from graycert.results import NodeCertificates as NodeCertificates
+    from graycert.retention import UniformRetention as UniformRetention
+    from graycert.sequential_certification import certify_sequentially as certify_sequentially
     from graycert.smoothing import InterceptionSmoothing as InterceptionSmoothing
+    from graycert.structural_certification import structural_delta_bounds as structural_delta_bounds
+    from graycert.structural_threats import EdgeDeletionThreat as EdgeDeletionThreat
+    from graycert.structural_threats import NodeDeletionThreat as NodeDeletionThreat
+    from graycert.structural_threats import NodeInsertionThreat as NodeInsertionThreat
     from graycert.threat import NodeFeatureThreat as NodeFeatureThreat
     from graycert.training import train as train
     from graycert.verification import verify as verify
@@ -37,17 +48,26 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "EdgeDeletionThreat": "graycert.structural_threats",
     "GraycertError": "graycert.errors",
     "InterceptionSmoothing": "graycert.smoothing",
     "InvalidFileError": "graycert.errors",
     "InvalidParameterError": "graycert.errors",
     "NodeCertificates": "graycert.results",
+    "NodeDeletionThreat": "graycert.structural_threats",
     "NodeFeatureThreat": "graycert.threat",
+    "NodeInsertionThreat": "graycert.structural_threats",
+    "RandomizedAblation": "graycert.randomized_ablation",
+    "UniformRetention": "graycert.retention",
     "UnsoundSetupError": "graycert.errors",
     "VerificationError": "graycert.errors",
     "audit_model": "graycert.audit",
     "build_model": "graycert.models",
     "certify": "graycert.certification",
+    "certify_by_retention": "graycert.derandomized_certification",
+    "certify_collectively": "graycert.collective_certification",
+    "certify_randomized_ablation": "graycert.levine_certification",
+    "certify_sequentially": "graycert.sequential_certification",
     "certify_votes": "graycert.certificates",
     "delta_bounds": "graycert.deltas",
     "inductive_split": "graycert.data",
@@ -55,6 +75,7 @@ _HOME = {
     "load_model": "graycert.models",
     "prepare_graph": "graycert.data",
     "save_model": "graycert.models",
+    "structural_delta_bounds": "graycert.structural_certification",
     "train": "graycert.training",
     "transductive_split": "graycert.data",
     "verify": "graycert.verification",

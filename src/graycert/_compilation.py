@@ -7,6 +7,7 @@ a folder named after the contents of all files with kernels: a changed one is ne
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,25 @@ def inlined(function: Function) -> Function:
 def is_cached(*kernels: Callable[..., object]) -> bool:
     """Return whether an earlier process has left these kernels on disk, or this one has compiled them."""
     return all(_is_cached(cast("Any", each)) for each in kernels)
+
+
+@contextmanager
+def announced(say: Callable[[str], None] | None, what: str, *kernels: Callable[..., object]) -> Iterator[None]:
+    """Tell a person that the first run on a machine compiles, and how long it took.
+
+    Args:
+        say: What tells; None tells nothing.
+        what: What is compiled, as in "Compiling WHAT ...".
+        kernels: Told only if one of these is not cached yet.
+    """
+    if say is None or is_cached(*kernels):
+        yield
+        return
+    say(f"Compiling {what} ...")
+    started = time.perf_counter()
+    yield
+    later = "later runs load them from disk" if CACHE_FOLDER else "set NUMBA_CACHE_DIR to a folder that keeps them"
+    say(f"... compiled in {time.perf_counter() - started:.0f} s; {later}.")
 
 
 def _is_cached(dispatcher: Any) -> bool:

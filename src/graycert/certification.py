@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from graycert._progress import progress_bar
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed, check_targets
 from graycert.audit import audit_model
+from graycert.bounds.two_level import load_kernels
 from graycert.certificates import RULES, check_can_certify, simultaneous_level
 from graycert.collective_certification import certify_collectively
 from graycert.conclusion import conclude, count_predictions
 from graycert.data import validate_data
-from graycert.deltas import METHODS, check_method, evaluate_deltas
+from graycert.deltas import METHODS, PATH_METHODS, check_method, evaluate_deltas
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import Adjacency, graph_fingerprint, smoothing_in_stored_order, smoothing_on
 from graycert.models.protocol import has_skip
@@ -124,6 +125,8 @@ def certify(
     audit.require()
     check_method(method, num_layers=audit.num_layers)
 
+    if method not in PATH_METHODS:
+        load_kernels(say)
     deltas = evaluate_deltas(
         adjacency,
         nodes,
@@ -189,6 +192,7 @@ def certify(
         simultaneous=simultaneous,
         rule=rule,
         seed=seed,
+        say=say,
     )
     node_ids = getattr(data, "node_ids", None)
     certificates = NodeCertificates(

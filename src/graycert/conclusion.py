@@ -1,14 +1,17 @@
 """From votes and Δ̄ to certificates, by the rule asked for: what ``certify`` concludes and ``verify`` checks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graycert._compilation import announced
 from graycert._rounding import FloatArray
 from graycert.bounds.two_level import TwoLevelSearch
 from graycert.certificates import certify_votes, simultaneous_level
 from graycert.certificates.event_aware import EventAwareRule
+from graycert.certificates.event_search import search
 from graycert.certificates.vote_certificates import status_of
 from graycert.deltas import DeltaBounds
 from graycert.errors import InvalidParameterError
@@ -66,6 +69,7 @@ def conclude(
     simultaneous: bool,
     rule: str,
     seed: int,
+    say: Callable[[str], None] | None = None,
 ) -> Conclusion:
     """Certify all targets.
 
@@ -83,6 +87,7 @@ def conclude(
         simultaneous: Whether it is for all.
         rule: One of ``graycert.certificates.RULES``.
         seed: Seed of the votes, by which the event-aware rule draws what arrived again.
+        say: Told what takes long.
     """
     level = simultaneous_level(alpha, deltas.targets.size) if simultaneous else alpha
     by_votes = "sound" if rule == "event-aware" else rule
@@ -92,18 +97,19 @@ def conclude(
     if rule == "event-aware":
         if estimation_predictions is None:
             raise InvalidParameterError("`estimation_predictions` must be given for rule 'event-aware', got None.")
-        radius, failing = _event_aware(
-            adjacency,
-            deltas,
-            predictions=estimation_predictions,
-            majority=votes.prediction,
-            num_classes=estimation_votes.shape[1],
-            smoothing=smoothing,
-            threat=threat,
-            num_layers=num_layers,
-            alpha=level,
-            seed=seed,
-        )
+        with announced(say, "the event-aware rule", search):
+            radius, failing = _event_aware(
+                adjacency,
+                deltas,
+                predictions=estimation_predictions,
+                majority=votes.prediction,
+                num_classes=estimation_votes.shape[1],
+                smoothing=smoothing,
+                threat=threat,
+                num_layers=num_layers,
+                alpha=level,
+                seed=seed,
+            )
     sets = [failing.get(row, deltas.worst_set(row, int(radius[row]) + 1)) for row in range(radius.size)]
     attackers = np.full((radius.size, max((each.size for each in sets), default=0)), -1, dtype=np.int64)
     for row, nodes in enumerate(sets):
@@ -138,7 +144,7 @@ def _event_aware(
         num_samples=num_samples, most_lost=int(lost.sum(axis=1).max()), num_classes=num_classes, alpha=alpha
     )
     p_delete, p_ablate = probability_arrays(adjacency, smoothing)
-    search = TwoLevelSearch(adjacency, p_delete=p_delete, p_ablate=p_ablate, num_layers=num_layers)
+    routes_of = TwoLevelSearch(adjacency, p_delete=p_delete, p_ablate=p_ablate, num_layers=num_layers)
     recorder = ArrivalRecorder(adjacency=adjacency, smoothing=smoothing, threat=threat, num_layers=num_layers)
     radius, failing, row = np.empty(deltas.targets.size, dtype=np.int64), {}, 0
     for records in recorder.blocks(seed, Purpose.ESTIMATION, deltas.targets, samples=range(num_samples), wanted=lost):
@@ -148,7 +154,7 @@ def _event_aware(
             entries = slice(fields.indptr[place], fields.indptr[place + 1])
             nodes, may_be_hostile = fields.nodes[entries], eligible[entries]
             found = rule.certify(
-                search.routes(nodes, may_be_hostile),
+                routes_of.routes(nodes, may_be_hostile),
                 classes=predictions[row][lost[row]].astype(np.int64),
                 arrived=records.of(place),
                 eligible=np.flatnonzero(may_be_hostile),

@@ -18,7 +18,7 @@ from support.lost_votes import made_critical, random_case
 from support.random_graphs import to_adjacency
 from support.two_level_oracles import SmallGraph, TwoLevels
 
-FEW_OR_MANY = [60, pytest.param(600, marks=pytest.mark.slow)]  # per number of layers
+FEW_OR_MANY = [40, pytest.param(600, marks=pytest.mark.slow)]  # per number of layers
 ROUNDING = 1e-9
 
 
@@ -77,7 +77,8 @@ def test_the_radius_is_the_largest_up_to_which_every_set_passes(num_layers, num_
         else:
             assert found.counterexample.size == 0
         radii.append(found.radius)
-    assert set(radii) >= {-1, 0, 1, 2}
+    assert set(radii) >= {-1, 0, 1}
+    assert max(radii) >= 2
 
 
 def test_a_search_that_is_given_up_ends_the_radius():

@@ -147,15 +147,19 @@ def test_nodes_that_are_alike_are_tried_once():
 
 
 def test_equal_types_with_different_arrivals_are_not_alike():
-    """Only the third leaf never arrives: the sets without it pass, and it is not passed over as their twin."""
-    arrived = np.ones((10, 3), dtype=bool)
-    arrived[:, 2] = False
-    case = twins_case(3, upper=np.linspace(0.1, 0.9, 11), arrived=arrived)
-    assert case.harm([2]) == case.harm([3]) < 1.0 < case.harm([4])
-    assert look(case, 1)[::2] == (REFUTED, [4])
-    assert case.harm([2, 3]) < 1.0
-    assert look(case, 2)[0] == CERTIFIED  # with any other leaf, every lost vote is explained
-    assert case.worst(2) < 1.0
+    """Three leaves of one type, ten lost votes; a set fails if four or more of these are left.
+
+    Alone, leaf 2 leaves most votes and leaf 4 fewest. But the only pair that fails is 3 and 4, without leaf 2.
+    """
+    arrived = np.zeros((10, 3), dtype=bool)
+    arrived[:3, 0] = arrived[5:9, 1] = arrived[4:, 2] = True
+    case = twins_case(3, upper=np.where(np.arange(11) < 4, 0.1, 0.46), arrived=arrived)
+    assert [case.counts([leaf])[0] for leaf in (2, 3, 4)] == [7, 6, 4]
+    assert [case.counts(pair)[0] for pair in ([2, 3], [2, 4], [3, 4])] == [3, 1, 4]
+    assert [case.harm(pair) < 1.0 for pair in ([2, 3], [2, 4], [3, 4])] == [True, True, False]
+    outcome, _, found = look(case, 2)
+    assert (outcome, sorted(found)) == (REFUTED, [3, 4])
+    assert look(case, 3)[0] == CERTIFIED
 
 
 def test_words_end_where_classes_end():

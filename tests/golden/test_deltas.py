@@ -45,6 +45,7 @@ def test_every_bound_of_the_authors(golden, graph, setting, where):
         threat=threat,
         num_layers=2,
         max_radius=20,
+        method="multiplicative",
     )
     theirs = golden[f"delta_{setting}_{where}"]
     assert ours.shape == theirs.shape == (253, 20)

@@ -1,7 +1,6 @@
 """Upper bounds of Δ, the probability that a message from hostile nodes reaches the target.
 
-The search for worst sets and the paths with weights are compiled, and Numba takes a while to load: the former is reached
-through ``graycert.delta_bounds``, the latter is imported on first use.
+Numba takes a while to load, so what needs it is imported on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -45,4 +44,4 @@ __all__ = [
     "weighted_single_source_bounds",
 ]
 
-__getattr__, _, _ = attach(__name__, {"weighted_single_source_bounds": "graycert.bounds.weighted_paths"})
+__getattr__ = attach(__name__, {"weighted_single_source_bounds": "graycert.bounds.weighted_paths"})[0]

@@ -1,16 +1,18 @@
 """Δ(ρ) exactly for two layers on any graph, and a bound tighter than Theorems 2 and 3 for more layers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._compilation import kernel
+from graycert._compilation import announced, kernel
 from graycert._rounding import FloatArray, one_minus_exp_up
 from graycert.bounds.interception_state import memory_needed, relative_error, start_state
 from graycert.bounds.routes import IntArray, Routes, Walker, find_routes, make_walker
 from graycert.bounds.worst_set import CLOSE, branch_and_bound, dominations, greedy
 from graycert.graph.adjacency import Adjacency
+from graycert.graph.toy_graphs import path_graph
 
 DEFAULT_BUDGET = 2**26  # products per target, about a tenth of a second
 _MEMORY = 2**21  # 16 MiB of scenarios
@@ -49,7 +51,7 @@ class TwoLevelSearch:
         both directions of an undirected edge. Where ``proved``, it equals Δ(ρ) for k <= 2 (up to 1e-12 for sets of a
         few dozen routes; the rounding error is added and grows with ρ and the number of routes); for k > 2 it equals
         the maximum of a surrogate that is never above Theorems 2 and 3. Where not, it is the smallest bound that any
-        prefix of the greedy set gives, never above Theorem 3. Rounded upward.
+        prefix of the greedy set gives, never above Theorem 3 (up to that rounding error). Rounded upward.
 
     Args:
         adjacency: The graph.
@@ -122,6 +124,15 @@ class TwoLevelSearch:
         if self._memory.size < size:
             self._memory = np.empty(size)
         return self._memory
+
+
+def load_kernels(say: Callable[[str], None] | None) -> None:
+    """Load the kernels of the search from disk, or compile them: once per machine."""
+    with announced(say, "the search for the worst hostile nodes", find_routes, _search):
+        nodes, eligible = np.arange(3), np.array([False, True, True])
+        graph = path_graph(3)
+        search = TwoLevelSearch(graph, p_delete=np.full(4, 0.5), p_ablate=np.full(3, 0.5), num_layers=2)
+        search.worst_sets(nodes, eligible, max_radius=1)
 
 
 class _Members:

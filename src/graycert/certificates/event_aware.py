@@ -47,8 +47,8 @@ class EventAwareRule:
         For y* fixed without these samples, with probability at least 1 - α: if radius ρ is certified, no set of ρ
         eligible nodes changes the predicted class. There is no correction for the number of sets or classes: if the
         certificate is wrong, it is wrong for some fixed B and class c, and this one test passes with probability at
-        most α (docs/proofs/event_aware.md). Never weaker than the same bounds with 2Δ̄(ρ). Rounded outward. If a
-        search is given up, the radius is not certified.
+        most α (docs/proofs/event_aware.md). Never weaker than the same bounds with 2Δ̄(ρ), up to rounding in the
+        last digits. Rounded outward. If a search is given up, the radius is not certified.
 
     Args:
         num_samples: n1, the number of estimation samples.

@@ -39,7 +39,7 @@ def bounds(
     place = settings.out
     out = None if place is None else check_file(place, overwrite=settings.overwrite, suffixes=(".csv", ".parquet"))
     data = graphs.load(settings, console)
-    found, threat = _evaluate(settings, smoothing, data)
+    found, threat = _evaluate(settings, smoothing, data, console)
     rows = _rows(found)
     if out is not None:
         frame = _frame(found, data)
@@ -71,15 +71,18 @@ def _check(config: BoundsConfig) -> Any:
     return InterceptionSmoothing(p_delete=config.p_delete, p_ablate=config.p_ablate)
 
 
-def _evaluate(config: BoundsConfig, smoothing: Any, data: Any) -> tuple[Any, Any]:
+def _evaluate(config: BoundsConfig, smoothing: Any, data: Any, console: Console) -> tuple[Any, Any]:
     import numpy as np
 
-    from graycert.deltas import evaluate_deltas
+    from graycert.bounds.two_level import load_kernels
+    from graycert.deltas import PATH_METHODS, evaluate_deltas
     from graycert.graph import as_adjacency
     from graycert.threat import NodeFeatureThreat
 
     named = None if config.targets == "all" else read_nodes(config.targets, data, flag="targets")
     threat = NodeFeatureThreat(min_distance=config.min_distance, trusted=read_trusted(config.trusted, data))
+    if config.method not in PATH_METHODS:
+        load_kernels(console.say)
     found = evaluate_deltas(
         as_adjacency(data),
         np.arange(int(data.num_nodes)) if named is None else named,

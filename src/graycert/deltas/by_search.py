@@ -1,5 +1,7 @@
 """The worst set of nodes itself: exact for two layers and on trees, otherwise for the two-level surrogate."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from graycert.deltas.block import Block, Setting, TargetDeltas, nested, up_to_one_half
@@ -43,8 +45,11 @@ class SearchBounds:
         radius, most = 8, max(1, int(self._block.field(row)[1].sum()))
         while True:
             found = self._of(row, min(radius, most))
-            if found is None or radius >= most or found.delta_upper[-1] >= 0.5:
-                return found
+            if found is None:
+                return None
+            if radius >= most or found.delta_upper[-1] >= 0.5:
+                size = up_to_one_half(found.delta_upper)
+                return replace(found, delta_upper=found.delta_upper[:size], proved=found.proved[:size])
             radius *= 2
 
     def _of(self, row: int, max_radius: int) -> TargetDeltas | None:

@@ -17,7 +17,8 @@ from graycert.graph import Adjacency, as_adjacency, receptive_fields, smoothing_
 from graycert.smoothing import InterceptionSmoothing
 from graycert.threat import NodeFeatureThreat
 
-METHODS = ("auto", "exact", "surrogate", "tree", *RULES)
+PATH_METHODS = tuple(RULES)
+METHODS = ("auto", "exact", "surrogate", "tree", *PATH_METHODS)
 DEFAULT_BUDGET = 2**26  # products per target: a tenth of a second
 
 

@@ -1,4 +1,4 @@
-"""Graphs as the bounds see them: receptive fields and simple paths."""
+"""Graphs as the bounds see them: receptive fields, simple paths, trees, and what is left of a field when nodes go."""
 
 from graycert.graph.adjacency import Adjacency
 from graycert.graph.conversion import as_adjacency
@@ -11,17 +11,25 @@ from graycert.graph.edge_values import (
 from graycert.graph.explicit_paths import explicit_simple_paths
 from graycert.graph.fingerprint import graph_fingerprint
 from graycert.graph.receptive_field import BLOCK_ENTRIES, ReceptiveFields, receptive_fields, target_blocks
+from graycert.graph.reduced_representatives import (
+    ReducedRepresentatives,
+    count_reduced_representatives,
+    reduced_representatives,
+)
 from graycert.graph.simple_paths import SimplePathCounts, count_simple_paths, simple_path_blocks
 from graycert.graph.toy_graphs import bottleneck_graph, path_graph, shared_edge_graph, star_graph
-from graycert.graph.trees import in_tree, sparsify_to_trees, tree_shaped
+from graycert.graph.trees import InTree, in_tree, sparsify_to_trees, tree_shaped
 
 __all__ = [
     "BLOCK_ENTRIES",
     "Adjacency",
+    "InTree",
     "ReceptiveFields",
+    "ReducedRepresentatives",
     "SimplePathCounts",
     "as_adjacency",
     "bottleneck_graph",
+    "count_reduced_representatives",
     "count_simple_paths",
     "explicit_simple_paths",
     "graph_fingerprint",
@@ -29,6 +37,7 @@ __all__ = [
     "path_graph",
     "probability_arrays",
     "receptive_fields",
+    "reduced_representatives",
     "shared_edge_graph",
     "simple_path_blocks",
     "smoothing_from_stored_order",

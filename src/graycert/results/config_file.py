@@ -36,6 +36,7 @@ _SECTIONS = {
     "graph": ("fingerprint", "num_nodes", "num_edges"),
 }
 _OPTIONAL = {"certificate": ("class_names",)}
+_END = {"complete": True}  # the last section: a file that was cut short may still be TOML, but lacks it
 
 
 def config_text(certificates: "NodeCertificates") -> str:
@@ -72,6 +73,7 @@ def config_text(certificates: "NodeCertificates") -> str:
             "num_edges": c.num_edges,
         },
         "provenance": dict(c.provenance),
+        "file": _END,
     }
     return tomli_w.dumps(document)
 
@@ -102,8 +104,8 @@ def read_config(path: Path) -> dict[str, Any]:
     """Read config.toml: the sections as plain dictionaries.
 
     Raises:
-        InvalidFileError: If the file is missing, no TOML, of another version, or its keys are not the known
-            ones.
+        InvalidFileError: If the file is missing, cut short, no TOML, of another version, or its keys are not the
+            known ones.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -114,6 +116,11 @@ def read_config(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidFileError(f"{path} cannot be read as TOML ({error}). Certify again, or restore it.") from error
     check_version(path, document.pop("format_version", None))
+    if document.pop("file", None) != _END:
+        raise InvalidFileError(
+            f"{path} must end with the section [file] and `complete = true`, so its end is missing. Certify again, or "
+            "restore it."
+        )
     expected = {*_SECTIONS, "provenance"}
     if set(document) != expected:
         raise InvalidFileError(f"{path} must have the sections {_listed(expected)}, got {_listed(document)}.")

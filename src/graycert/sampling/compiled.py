@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graycert._compilation import is_cached
 from graycert._validation import check_integer
 from graycert.sampling.kernels import draws
 from graycert.sampling.kernels.coins import CoinKeys
@@ -144,9 +143,9 @@ class CompiledEngine:
                         found[place, rows] = scores[:, :, numbers[place] - first]
         return torch.from_numpy(found + self.skip_logits)
 
-    def is_cached(self) -> bool:
-        """Return whether all kernels that this engine needs have been compiled on this machine before."""
-        return is_cached(draws.draw, count_votes, *(kernel_of(layer, index) for index, layer in enumerate(self.layers)))
+    def kernels(self) -> tuple[Callable[..., None], ...]:
+        """Return all kernels that this engine needs."""
+        return (draws.draw, count_votes, *(kernel_of(layer, index) for index, layer in enumerate(self.layers)))
 
     @contextmanager
     def _workspace(self, rows: slice) -> "Iterator[_Workspace]":

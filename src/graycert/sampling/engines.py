@@ -1,6 +1,5 @@
 """Which engine draws the votes: compiled kernels where the model is known for certain, PyTorch for everything else."""
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
-from graycert._compilation import CACHE_FOLDER
+from graycert._compilation import announced
 from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
 from graycert.sampling.compiled import CompiledEngine, build_compiled_engine
@@ -146,11 +145,5 @@ def _same_up_to_a_constant(ours: Tensor, theirs: Tensor) -> bool:
 
 def _load_kernels(engine: CompiledEngine, say: Callable[[str], None] | None) -> None:
     """Run one chunk, which loads the kernels from disk, or compiles them: once per machine and kind of model."""
-    fresh = not engine.is_cached()
-    if fresh and say is not None:
-        say("Compiling the sampling kernels of this model ...")
-    started = time.perf_counter()
-    engine.logits(0, Purpose.AUDIT, torch.tensor([0]))
-    if fresh and say is not None:
-        later = "later runs load them from disk" if CACHE_FOLDER else "set NUMBA_CACHE_DIR to a folder that keeps them"
-        say(f"... compiled in {time.perf_counter() - started:.0f} s; {later}.")
+    with announced(say, "the sampling kernels of this model", *engine.kernels()):
+        engine.logits(0, Purpose.AUDIT, torch.tensor([0]))

@@ -1,0 +1,202 @@
+"""Certified radii of all rules on the same votes, per target and for one adversary shared by all targets.
+
+Graph "authors": the authors' pretrained GAT with skip connection on their Cora-ML test graph; seeds are those of the
+votes. Other graphs: a GAT with skip connection is trained as `graycert certify` does; a seed is that of split, weights
+and votes.
+Usage: python benchmarks/rules.py [--graph citeseer] [--seeds 0 1 2] [--setting 0.31,0.794] [--json FILE]
+"""
+
+import argparse
+import json
+import os
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pretrained import authors_data, authors_graph, pretrained_gat
+
+import graycert as gc
+from graycert.certificates import (
+    certified_radius,
+    collective_certificate,
+    intersection_union_bounds,
+    multiclass_margin,
+)
+from graycert.collective_certification import DEFAULT_BUDGETS, certify_collectively
+from graycert.conclusion import Conclusion, conclude
+from graycert.deltas import evaluate_deltas
+from graycert.deltas.evaluation import DeltaBounds
+from graycert.deltas.single_sources import single_source_matrix
+from graycert.graph import Adjacency, as_adjacency
+from graycert.probabilities import EstimationVotes
+from graycert.results import NodeCertificates
+
+SETTINGS = ((0.31, 0.794), (0.361449, 0.794), (0.7, 0.5))
+RULES = (("sound", "multiplicative"), ("sound", "auto"), ("difference", "auto"), ("event-aware", "auto"))
+TRAINING = gc.InterceptionSmoothing(p_delete=0.01, p_ablate=0.6)
+MAX_RADIUS, ALPHA = 40, 0.01
+RADII = (1, 2, 3, 4)
+Record = dict[str, Any]
+
+
+def main() -> None:
+    """Print a line per rule and write all numbers as JSON if asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graph", default="authors", help='"authors", or the name of a graph')
+    parser.add_argument("--golden", type=Path, help="folder of the authors' files; default GRAYCERT_DATA/../golden")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--setting", action="append", help="P_DELETE,P_ABLATE, repeatable; default all")
+    parser.add_argument("--json", type=Path, help="write all numbers to this file")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    settings = [tuple(map(float, each.split(","))) for each in options.setting or []] or SETTINGS
+    records = []
+    for seed in options.seeds:
+        model, data, targets = prepare(options, seed)
+        for (p_delete, p_ablate), distance in product(settings, (1, 2)):
+            about = {"graph": options.graph, "seed": seed, "p_delete": p_delete, "p_ablate": p_ablate}
+            for found in certify_by_all(model, data, targets, p_delete, p_ablate, distance, seed):
+                record = about | {"distance": distance} | found | {"load": os.getloadavg()[0]}
+                print(", ".join(f"{key} {shown(value)}" for key, value in record.items()), flush=True)
+                records.append(record)
+    if options.json:
+        options.json.write_text(json.dumps(records, indent=1) + "\n")
+
+
+def prepare(options: argparse.Namespace, seed: int) -> tuple[Any, Any, NDArray[np.int64]]:
+    """Return model, graph and targets."""
+    if options.graph == "authors":
+        return pretrained_gat(options.golden), authors_data(options.golden), authors_graph(options.golden)[1]
+    data = gc.load_graph(options.graph)
+    split = gc.inductive_split(data, seed=seed)
+    model = gc.build_model("gat", data, skip=True, seed=seed)
+    record = gc.train(model, split, smoothing=TRAINING, seed=seed)
+    print(f"{options.graph}, seed {seed}: trained {record.epochs} epochs in {record.seconds:.1f} s", flush=True)
+    return model, data, split.test.nodes.numpy()
+
+
+def certify_by_all(
+    model: Any, data: Any, targets: NDArray[np.int64], p_delete: float, p_ablate: float, distance: int, seed: int
+) -> list[Record]:
+    """Return what every rule certifies from the votes of one run, and how many targets survive together."""
+    setting: Record = {
+        "smoothing": gc.InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate),
+        "threat": gc.NodeFeatureThreat(min_distance=distance),
+        "num_layers": 2,
+    }
+    started = time.perf_counter()
+    run = gc.certify(
+        model,
+        data,
+        targets=targets,
+        alpha=ALPHA,
+        rule="event-aware",
+        method="auto",
+        max_radius=MAX_RADIUS,
+        seed=seed,
+        **setting,
+    )
+    whole = time.perf_counter() - started
+    adjacency = as_adjacency(data)
+    deltas = {
+        method: evaluate_deltas(adjacency, targets, max_radius=MAX_RADIUS, method=method, **setting)
+        for method in ("multiplicative", "auto")
+    }
+    records = []
+    for rule, method in RULES:
+        started = time.perf_counter()
+        found = conclude_by(rule, adjacency, deltas[method], run, setting)
+        seconds = time.perf_counter() - started
+        assert rule != "event-aware" or np.array_equal(found.radius, run.radius)
+        records.append(
+            {"rule": rule, "method": method, "seconds": seconds} | summarize(found.radius, deltas[method], run)
+        )
+    records[-1]["whole_seconds"] = whole
+    if distance == 1:
+        records.append(together(adjacency, data, deltas, run, setting))
+    return records
+
+
+def conclude_by(
+    rule: str, adjacency: Adjacency, deltas: DeltaBounds, run: NodeCertificates, setting: Record
+) -> Conclusion:
+    """Certify with the votes of ``run`` by another rule."""
+    return conclude(
+        adjacency,
+        deltas,
+        selection_votes=run.selection_votes,
+        estimation_votes=run.estimation_votes,
+        estimation_predictions=run.estimation_predictions,
+        alpha=ALPHA,
+        simultaneous=False,
+        rule=rule,
+        seed=run.seed,
+        **setting,
+    )
+
+
+def summarize(radius: NDArray[np.int64], deltas: DeltaBounds, run: NodeCertificates) -> Record:
+    """Return the mean radius and certified ratios, over targets that someone can attack.
+
+    No radius counts beyond the number of attackable nodes; a target of which all are harmless counts at every radius.
+    """
+    some = deltas.num_eligible > 0
+    capped, most = np.minimum(radius, deltas.num_eligible)[some], deltas.num_eligible[some]
+    right = (radius >= 0) & (run.prediction == run.labels)
+    return {
+        "targets": int(some.sum()),
+        "mean_radius": float(np.maximum(capped, 0).mean()),
+        **{f"ratio_{rho}": float((capped >= np.minimum(rho, most)).mean()) for rho in RADII},
+        "abstained": float((radius < 0).mean()),
+        "clean_accuracy": float(right.mean()),
+    }
+
+
+def together(
+    adjacency: Adjacency, data: Any, deltas: dict[str, DeltaBounds], run: NodeCertificates, setting: Record
+) -> Record:
+    """Return how many targets keep their prediction under one set of hostile nodes shared by all.
+
+    "shared": a target that is hostile itself counts as lost. The others suppose that no target is hostile, which at
+    distance 1 leaves no other node out; "naive" counts targets whose own certificate covers the number.
+    """
+    started = time.perf_counter()
+    shared = certify_collectively(run, data, budgets=DEFAULT_BUDGETS)
+    seconds = time.perf_counter() - started
+    votes = EstimationVotes(run.estimation_votes, run.num_estimation)
+    margin = multiclass_margin(*intersection_union_bounds(votes, run.prediction, alpha=ALPHA / len(run)))
+    matrix = single_source_matrix(adjacency, run.targets, **setting).tolil()
+    matrix[np.arange(len(run)), run.targets] = 0.0
+    record: Record = {
+        "rule": "collective",
+        "targets": len(run),
+        "with_margin": shared.num_active,
+        "budgets": list(DEFAULT_BUDGETS),
+        "shared": shared.num_robust.tolist(),
+        "seconds": seconds,
+    }
+    for method, bounds in deltas.items():
+        radius = certified_radius(margin, bounds.delta_upper)
+        found = collective_certificate(
+            matrix.tocsr(),
+            margin,
+            budgets=np.array(DEFAULT_BUDGETS),
+            radius=radius,
+            whole_field=(radius >= 0) & (radius >= bounds.num_eligible),
+        )
+        record[f"naive_{method}"] = found.num_robust_naive.tolist()
+        record[f"shared_by_others_{method}"] = found.num_robust.tolist()
+    return record
+
+
+def shown(value: Any) -> str:
+    """Return a number with few digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    main()
