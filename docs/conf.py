@@ -1,10 +1,12 @@
 """Sphinx configuration."""
 
+import re
+
 from graycert import __version__
 
 project = "graycert"
 author = "the graycert authors"
-copyright = "2026, the graycert authors"  # noqa: A001
+copyright = "2026, the graycert authors"
 release = version = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 myst_enable_extensions = ["dollarmath", "deflist"]
@@ -17,3 +19,18 @@ autodoc_typehints = "signature"
 napoleon_attr_annotations = False  # numpy.str_ would be read as a link
 nitpicky = False
 suppress_warnings = ["myst.header"]
+
+
+def setup(app):
+    """Let docstrings write mathematics as the pages do, $x$ and $$x$$; before napoleon (priority 500) reads them."""
+    app.connect("autodoc-process-docstring", _mathematics, priority=400)
+
+
+def _mathematics(app, what, name, obj, options, lines):  # the signature is Sphinx's
+    def display(match: re.Match[str]) -> str:
+        indent = match["indent"]
+        formula = " ".join(match["formula"].split())
+        return f"{indent}.. math::\n\n{indent}   {formula}\n"
+
+    text = re.sub(r"^(?P<indent> *)\$\$(?P<formula>.+?)\$\$\.?$", display, "\n".join(lines), flags=re.MULTILINE | re.DOTALL)
+    lines[:] = re.sub(r"(?<!\$)\$([^$\n]+(?:\n[^$\n]+)?)\$(?!\$)", r":math:`\1`", text).split("\n")

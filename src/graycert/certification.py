@@ -15,7 +15,7 @@ from graycert._validation import check_choice, check_integer, check_open_unit, c
 from graycert.audit import audit_model
 from graycert.bounds.two_level import load_kernels
 from graycert.certificates import RULES, check_can_certify, simultaneous_level
-from graycert.collective_certification import certify_collectively
+from graycert.collective_certification import certify_collectively, refuse_unsound_rule
 from graycert.conclusion import conclude, count_predictions
 from graycert.data import validate_data
 from graycert.deltas import METHODS, PATH_METHODS, check_method, evaluate_deltas
@@ -113,6 +113,8 @@ def certify(
     """
     _check_numbers(num_selection, num_estimation, alpha, rule, method, max_radius, seed, batch_size)
     check_choice("engine", engine, ENGINES)
+    if collective is not None:
+        refuse_unsound_rule(rule)
     threat = threat if threat is not None else NodeFeatureThreat()
     _check_types(smoothing, threat)
     validate_data(data)

@@ -69,12 +69,7 @@ def certify_collectively(
         Schuchardt et al. (2021) for the idea; docs/proofs/collective.md.
     """
     c = certificates
-    if not is_sound(c.rule):
-        raise UnsoundSetupError(
-            "unsound-rule",
-            f"`certificates` must come from a sound rule, got rule {c.rule!r}, whose margins are not proved. Certify "
-            "again with rule 'sound'.",
-        )
+    refuse_unsound_rule(c.rule)
     adjacency = as_adjacency(data)
     if adjacency.num_nodes != c.num_nodes:
         raise InvalidParameterError(
@@ -107,3 +102,17 @@ def certify_collectively(
         method=method,
         time_limit=time_limit,
     )
+
+
+def refuse_unsound_rule(rule: str) -> None:
+    """The collective certificate adds up margins, which rule "paper" does not bound.
+
+    Raises:
+        UnsoundSetupError: ``unsound-rule``.
+    """
+    if not is_sound(rule):
+        raise UnsoundSetupError(
+            "unsound-rule",
+            f"`rule` must be a sound one for a collective certificate, got {rule!r}, whose margins are not proved. "
+            "Certify with rule 'sound'.",
+        )
