@@ -97,20 +97,31 @@ def start_state(routes: Routes, subsets_up_to: int, max_nodes: int, max_work: in
         np.array([0, max_work]),
     )
     state.top[0] = state.top[1] = 0
+    next_factors = np.zeros(count, dtype=np.int64)
     for number in range(count):
-        hops = num_component_hops[number]
-        if hops <= subsets_up_to and 2**hops <= MOST_SUBSETS and 2**hops * num_component_types[number] <= _MOST_FACTORS:
+        hops, kinds = num_component_hops[number], num_component_types[number]
+        if hops <= subsets_up_to and 2**hops <= MOST_SUBSETS and 2**hops * kinds <= _MOST_FACTORS:
             room = memory.size - memory_needed(routes, max_nodes) - state.top[0]
-            by_subsets[number] = hops == 1 or 2**hops * (num_component_types[number] + 8) < room // 4
-        state.start[number] = state.top[0]
+            by_subsets[number] = hops == 1 or 2**hops * (kinds + 8) < room // 4
+        begin = state.top[0]
+        state.start[number] = begin
         if by_subsets[number]:
-            _start_subsets(routes, state, number)
+            size = 2**hops
+            state.scenarios[number], state.top[2] = size, max(state.top[2], size)
+            memory[begin : begin + size] = 1.0
+            next_factors[number] = begin + size
+            state.top[0] += size * (1 + kinds)
         else:
-            memory[state.top[0]] = 1.0
-            for hop in range(num_hops):
-                if hop_component[hop] == number:
-                    memory[state.top[0] + 1 + hop_place[hop]] = 1.0 - routes.p_first[hop]
+            memory[begin] = 1.0
             state.top[0] += 1 + hops
+    for hop in range(num_hops):
+        if hop_component[hop] >= 0:
+            _start_hop(state, hop, routes.p_first[hop])
+    for kind in range(num_types):
+        if by_subsets[component[kind]]:
+            state.factors[kind] = next_factors[component[kind]]
+            next_factors[component[kind]] += state.scenarios[component[kind]]
+            _fill_factors(routes, state, kind)
     return state
 
 
@@ -153,34 +164,31 @@ def _components(routes: Routes) -> IntArray:
 
 
 @kernel
-def _start_subsets(routes: Routes, state: State, number: int) -> None:
-    size = 2 ** state.num_component_hops[number]
-    begin = state.top[0]
-    state.scenarios[number] = size
-    state.top[2] = max(state.top[2], size)
-    state.memory[begin : begin + size] = 1.0
-    for hop in range(routes.p_first.size):
-        if state.hop_component[hop] == number:
-            bit, p = 1 << state.hop_place[hop], routes.p_first[hop]
-            for subset in range(size):
-                state.memory[begin + subset] *= (1.0 - p) if subset & bit else p
-    state.top[0] += size
-    for kind in range(routes.copies.size):
-        if state.component[kind] != number:
-            continue
-        place = state.top[0]
-        state.factors[kind] = place
-        state.memory[place] = 1.0  # the product over no hop; every other subset adds one hop to a smaller one
-        filled = np.ones(state.num_component_hops[number])
-        for route in range(routes.indptr[kind], routes.indptr[kind + 1]):
-            filled[state.hop_place[routes.hops[route]]] = routes.misses[route]
-        for bit in range(filled.size):
-            for subset in range(1 << bit):
-                state.memory[place + subset + (1 << bit)] = state.memory[place + subset] * filled[bit]
-        shown = 1.0 - routes.p_ablate[kind]
-        for subset in range(size):
-            state.memory[place + subset] = routes.p_ablate[kind] + shown * state.memory[place + subset]
-        state.top[0] += size
+def _start_hop(state: State, hop: int, p: float) -> None:
+    """Let the edge from a first hop survive in half of the scenarios of its component, or note how likely it does."""
+    number, place = state.hop_component[hop], state.hop_place[hop]
+    begin = state.start[number]
+    if not state.by_subsets[number]:
+        state.memory[begin + 1 + place] = 1.0 - p
+        return
+    for subset in range(state.scenarios[number]):
+        state.memory[begin + subset] *= (1.0 - p) if subset & (1 << place) else p
+
+
+@kernel
+def _fill_factors(routes: Routes, state: State, kind: int) -> None:
+    """Fill the intercepting factor of a type for each subset of surviving first hops."""
+    place, size = state.factors[kind], state.scenarios[state.component[kind]]
+    misses = np.ones(state.num_component_hops[state.component[kind]])
+    for route in range(routes.indptr[kind], routes.indptr[kind + 1]):
+        misses[state.hop_place[routes.hops[route]]] = routes.misses[route]
+    state.memory[place] = 1.0  # the product over no hop; every other subset adds one hop to a smaller one
+    for bit in range(misses.size):
+        for subset in range(1 << bit):
+            state.memory[place + subset + (1 << bit)] = state.memory[place + subset] * misses[bit]
+    shown = 1.0 - routes.p_ablate[kind]
+    for subset in range(size):
+        state.memory[place + subset] = routes.p_ablate[kind] + shown * state.memory[place + subset]
 
 
 @kernel
