@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
+from graycert._arguments import check_types, device_named, refuse_exposed_target, target_nodes
 from graycert._progress import progress_bar
-from graycert._validation import check_choice, check_integer, check_open_unit, check_seed, check_targets
+from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
 from graycert.audit import audit_model
 from graycert.bounds.two_level import load_kernels
 from graycert.certificates import RULES, check_can_certify, simultaneous_level
+from graycert.certificates.collective import check_budgets
 from graycert.collective_certification import certify_collectively, refuse_unsound_rule
 from graycert.conclusion import conclude, count_predictions
 from graycert.data import validate_data
 from graycert.deltas import METHODS, PATH_METHODS, check_method, evaluate_deltas
-from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency, graph_fingerprint, smoothing_in_stored_order, smoothing_on
-from graycert.models.protocol import has_skip
 from graycert.results import NodeCertificates
 from graycert.sampling import ENGINES, Purpose, choose_engine
 from graycert.smoothing import InterceptionSmoothing
@@ -115,12 +116,13 @@ def certify(
     check_choice("engine", engine, ENGINES)
     if collective is not None:
         refuse_unsound_rule(rule)
+        check_budgets(collective)
     threat = threat if threat is not None else NodeFeatureThreat()
-    _check_types(smoothing, threat)
+    check_types(smoothing, threat)
     validate_data(data)
-    nodes = _target_nodes(targets, num_nodes=data.num_nodes)
+    nodes = target_nodes(targets, num_nodes=data.num_nodes)
     refuse_exposed_target(model, threat, nodes)
-    where = _device(device)
+    where = device_named(device)
     adjacency = Adjacency.from_edge_index(data.edge_index.cpu().numpy(), num_nodes=data.num_nodes)
     on_adjacency = smoothing_on(data, smoothing)
     audit = audit_model(model, data, num_layers=num_layers, ablation_token=ablation_token, seed=seed)
@@ -256,50 +258,3 @@ def _check_numbers(
     check_seed(seed)
     if batch_size is not None:
         check_integer("batch_size", batch_size, at_least=1, hint="It is the number of draws per forward pass.")
-
-
-def _check_types(smoothing: object, threat: object) -> None:
-    if not isinstance(smoothing, InterceptionSmoothing) or not isinstance(threat, NodeFeatureThreat):
-        raise InvalidParameterError(
-            "`smoothing` must be an InterceptionSmoothing and `threat` a NodeFeatureThreat, got "
-            f"{type(smoothing).__name__} and {type(threat).__name__}."
-        )
-
-
-def _target_nodes(targets: ArrayLike | Tensor | None, *, num_nodes: int) -> NDArray[np.int64]:
-    if targets is None:
-        return np.arange(num_nodes, dtype=np.int64)
-    if isinstance(targets, Tensor):
-        targets = targets.cpu().numpy()
-    nodes = np.asarray(targets)
-    if nodes.dtype == np.bool_ and nodes.shape == (num_nodes,):  # a mask, as PyTorch Geometric's data.test_mask
-        nodes = np.flatnonzero(nodes)
-    return check_targets(nodes, num_nodes=num_nodes)
-
-
-def refuse_exposed_target(model: nn.Module, threat: NodeFeatureThreat, nodes: NDArray[np.int64]) -> None:
-    """The skip connection shows the target's own features in every draw: nothing intercepts them."""
-    if not has_skip(model) or not threat.includes_target:
-        return
-    if threat.trusted is not None and threat.trusted.size > nodes.max() and bool(threat.trusted[nodes].all()):
-        return
-    raise UnsoundSetupError(
-        "skip-exposes-target",
-        "The model has a skip connection, so the target's own features reach its output in every draw, and a threat "
-        "that contains the target cannot be certified. Use NodeFeatureThreat(min_distance=1), or a model without "
-        "skip connection.",
-    )
-
-
-def _device(device: str | torch.device | None) -> torch.device | None:
-    if device is None:
-        return None
-    try:
-        where = torch.device(device)
-        torch.empty(0, device=where)
-    except (RuntimeError, AssertionError) as error:
-        raise InvalidParameterError(
-            f"`device` must name a device of this machine, got {str(device)!r} ({str(error).splitlines()[0]}). "
-            "Leave it out to use the CPU."
-        ) from error
-    return where

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
+from graycert._arguments import device_named, refuse_exposed_target, target_nodes
 from graycert._progress import progress_bar
 from graycert._rounding import fraction_up
 from graycert._validation import check_integer, check_open_unit, check_seed
@@ -20,7 +21,6 @@ from graycert.bounds.uniform_retention import retention_delta_bound
 from graycert.certificates import certify_votes
 from graycert.certificates.deterministic import DeterministicCertificate, certify_derandomized
 from graycert.certificates.vote_certificates import status_of
-from graycert.certification import _device, _target_nodes, refuse_exposed_target
 from graycert.data import validate_data
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
@@ -183,10 +183,10 @@ def certify_by_retention(
     check_open_unit("alpha", alpha, hint="It is a failure probability, e.g. 0.01.")
     check_seed(seed)
     validate_data(data)
-    nodes = _target_nodes(targets, num_nodes=data.num_nodes)
+    nodes = target_nodes(targets, num_nodes=data.num_nodes)
     refuse_exposed_target(model, threat, nodes)
     _warn_of_hostile_targets(threat, nodes, num_nodes=data.num_nodes)
-    where = _device(device)
+    where = device_named(device)
     audit = audit_model(model, data, num_layers=num_layers, seed=seed)
     audit.require()
     hops = _hops_of_classes(model, audit.num_layers)

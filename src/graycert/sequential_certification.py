@@ -1,7 +1,7 @@
 """Certificates from as many votes as each target needs: sampling of a target stops once it is decided."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from graycert._arguments import check_types, device_named, refuse_exposed_target, target_nodes
 from graycert._progress import Advance, progress_bar
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
 from graycert.audit import audit_model
 from graycert.certificates import SequentialCertificates
-from graycert.certification import _check_types, _device, _target_nodes, refuse_exposed_target
 from graycert.data import validate_data
 from graycert.deltas import METHODS, check_method, evaluate_deltas
 from graycert.graph import Adjacency, smoothing_on
@@ -177,11 +177,11 @@ def certify_sequentially(
     _check_numbers(num_selection, max_estimation, batch, alpha, give_up, method, max_radius, seed)
     check_choice("engine", engine, ENGINES)
     threat = threat if threat is not None else NodeFeatureThreat()
-    _check_types(smoothing, threat)
+    check_types(smoothing, threat)
     validate_data(data)
-    nodes = _target_nodes(targets, num_nodes=data.num_nodes)
+    nodes = target_nodes(targets, num_nodes=data.num_nodes)
     refuse_exposed_target(model, threat, nodes)
-    where = _device(device)
+    where = device_named(device)
     adjacency = Adjacency.from_edge_index(data.edge_index.cpu().numpy(), num_nodes=data.num_nodes)
     audit = audit_model(model, data, num_layers=num_layers, ablation_token=ablation_token, seed=seed)
     audit.require()
@@ -265,13 +265,8 @@ class _ShrinkingEngine:
     def _shrink(self, wanted: NDArray[np.bool_]) -> None:
         stays = wanted[self._rows]
         self._rows = self._rows[stays]
-        if isinstance(
-            self._engine, CompiledEngine
-        ):  # knows the whole graph: only its working memory is for the targets
-            engine = self._engine
-            self._engine = replace(
-                engine, targets=engine.targets[stays], skip_logits=engine.skip_logits[stays], _idle=[]
-            )
+        if isinstance(self._engine, CompiledEngine):  # knows the whole graph
+            self._engine = self._engine.restricted(stays)
         else:
             self._engine = self._engine_for(self._targets[self._rows])
 

@@ -158,7 +158,7 @@ def test_vote_types_are_accepted_and_cannot_be_swapped():
         ({"delta_upper": [[0.2, 0.1]]}, "must not fall with the radius"),
         ({"alpha": 0.0}, "`alpha` must be in"),
         ({"alpha": 1.0}, "`alpha` must be in"),
-        ({"rule": "fast"}, "`rule` must be one of 'sound', 'paper'"),
+        ({"rule": "fast"}, "`rule` must be one of 'sound', 'difference', 'paper'"),
     ],
 )
 def test_wrong_arguments_are_refused(changes, message):

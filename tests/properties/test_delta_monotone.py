@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from graycert import InterceptionSmoothing, NodeFeatureThreat, delta_bounds
 from graycert.bounds import multiplicative_bound, single_source_bounds, union_bound
-from graycert.graph import Adjacency, count_simple_paths
+from graycert.graph import Adjacency, count_simple_paths, tree_shaped
 
 # Values that are equal in exact arithmetic may be rounded up by different amounts (docs/proofs/rounding.md).
 ROUNDING = 1e-13
@@ -45,6 +45,22 @@ def test_bounds_are_probabilities_that_never_fall_with_the_radius(pairs, p_delet
         assert ((values >= 0.0) & (values <= 1.0)).all()
         assert (np.diff(values, axis=1) >= 0.0).all()
     assert (multiplicative <= union).all()
+
+
+@given(edges, probabilities, probabilities, threats, st.integers(1, 4))
+def test_methods_are_ordered(pairs, p_delete, p_ablate, threat, num_layers):
+    """exact <= surrogate <= multiplicative <= union, on a tree exact = tree <= surrogate; up to what is rounded up."""
+    surrogate = bounds(pairs, p_delete, p_ablate, threat, num_layers, method="surrogate")
+    multiplicative = bounds(pairs, p_delete, p_ablate, threat, num_layers)
+    automatic = bounds(pairs, p_delete, p_ablate, threat, num_layers, method="auto")
+    assert (automatic <= surrogate + 1e-12).all()
+    assert (surrogate <= multiplicative + 1e-12).all()
+    assert (np.diff(automatic, axis=1) >= 0.0).all()
+    if num_layers <= 2:
+        np.testing.assert_array_equal(automatic, bounds(pairs, p_delete, p_ablate, threat, num_layers, method="exact"))
+    if tree_shaped(adjacency(pairs), [0, 3], num_layers=num_layers).all():
+        on_tree = bounds(pairs, p_delete, p_ablate, threat, num_layers, method="tree")
+        np.testing.assert_allclose(on_tree, automatic, rtol=0, atol=1e-12)
 
 
 @given(edges, edges, probabilities, probabilities, st.integers(0, 1), layers)

@@ -10,6 +10,7 @@ import pytest
 from graycert.errors import InvalidFileError
 from graycert.results import NodeCertificates
 from graycert.results import store as store_module
+from graycert.results.config_file import FORMAT_VERSION, read_config
 from graycert.results.store import FILES
 from support.certificates import small_certificates
 
@@ -75,10 +76,10 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, rule, named):
 def test_the_directory_holds_the_promised_files_and_nothing_beside_it(run):
     assert sorted(path.name for path in run.iterdir()) == sorted(FILES)
     assert [path.name for path in run.parent.iterdir()] == ["run"]
-    assert json.loads((run / "summary.json").read_text())["format_version"] == 1
-    assert pq.read_schema(run / "certificates.parquet").metadata[b"graycert_format_version"] == b"1"
+    assert json.loads((run / "summary.json").read_text())["format_version"] == FORMAT_VERSION
+    assert pq.read_schema(run / "certificates.parquet").metadata[b"graycert_format_version"] == b"%d" % FORMAT_VERSION
     with np.load(run / "votes.npz", allow_pickle=False) as votes:
-        assert votes["format_version"] == 1
+        assert votes["format_version"] == FORMAT_VERSION
 
 
 def test_an_empty_directory_is_used(tmp_path):
@@ -168,6 +169,28 @@ def test_a_truncated_file_is_named(run, name, share):
         NodeCertificates.load(run)
 
 
+def test_a_configuration_cut_anywhere_is_refused(run):
+    config = run / "config.toml"
+    content = config.read_bytes()
+    assert content.endswith(b"[file]\ncomplete = true\n")
+    whole = read_config(config)
+    for size in range(len(content) - 1):
+        config.write_bytes(content[:size])
+        with pytest.raises(InvalidFileError, match=r"config\.toml"):
+            read_config(config)
+    config.write_bytes(content[:-1])  # without its last line break it says the same
+    assert read_config(config) == whole
+
+
+def test_a_foreign_end_of_the_configuration_is_refused(run):
+    for before, after in (("complete = true", "complete = false"), ("[file]\ncomplete = true", "")):
+        content = (run / "config.toml").read_text()
+        edit_config(run, before, after)
+        with pytest.raises(InvalidFileError, match=r"must end with the section \[file\]"):
+            NodeCertificates.load(run)
+        (run / "config.toml").write_text(content)
+
+
 @pytest.mark.parametrize("name", ["certificates.parquet", "votes.npz"])
 def test_no_flipped_bit_changes_a_value_unnoticed(run, name):
     before = NodeCertificates.load(run)
@@ -202,8 +225,8 @@ def edit_config(run, before, after):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("format_version = 1", "format_version = 2", "format version 1, got 2"),
-        ("format_version = 1", "", "has no format version"),
+        ("format_version = 2", "format_version = 1", "format version 2, got 1"),
+        ("format_version = 2", "", "has no format version"),
         ("alpha = 0.01", "alpha = 0.01\nbeta = 1", "unknown: beta"),
         ("alpha = 0.01", "", "missing: alpha"),
         ("[graph]", "[other]\nx = 1\n[graph]", "sections"),
@@ -225,7 +248,7 @@ def test_an_edited_configuration_is_refused(run, before, after, message):
 def test_other_versions_of_every_file_are_refused(run):
     record = json.loads((run / "summary.json").read_text())
     (run / "summary.json").write_text(json.dumps(record | {"format_version": 99}))
-    with pytest.raises(InvalidFileError, match=r"summary\.json must have format version 1, got 99"):
+    with pytest.raises(InvalidFileError, match=r"summary\.json must have format version 2, got 99"):
         NodeCertificates.load(run)
     (run / "summary.json").write_text(json.dumps(record))
     table = pq.read_table(run / "certificates.parquet")

@@ -101,7 +101,7 @@ def collective_certificate(
     deltas = _check_deltas(delta_sources)
     num_targets, num_nodes = deltas.shape
     margins = _check_margin(margin, num_targets)
-    budget_list = _check_budgets(budgets).tolist()
+    budget_list = check_budgets(budgets).tolist()
     radii = _check_radii(radius, whole_field, num_targets)
     group_of, limits = _check_groups(groups, group_budgets, num_nodes)
     method = check_choice("method", method, COLLECTIVE_METHODS)
@@ -193,7 +193,12 @@ def _check_margin(margin: ArrayLike, num_targets: int) -> FloatArray:
     return margins
 
 
-def _check_budgets(budgets: ArrayLike) -> IntArray:
+def check_budgets(budgets: ArrayLike) -> IntArray:
+    """Return numbers of hostile nodes as integers, checked.
+
+    Raises:
+        InvalidParameterError: If they are no rising list of integers >= 1.
+    """
     array = check_integer_array("budgets", budgets, ndim=1, at_least=1, hint="Pass numbers of hostile nodes.")
     if array.size == 0 or (np.diff(array) <= 0).any():
         raise InvalidParameterError(

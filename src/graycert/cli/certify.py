@@ -117,7 +117,7 @@ def _threat(config: CertifyConfig, chosen: models.ChosenModel, trusted: Any, dat
     """Return the threat, refused before training if the model cannot be certified against it."""
     import numpy as np
 
-    from graycert.certification import refuse_exposed_target
+    from graycert._arguments import refuse_exposed_target
     from graycert.threat import NodeFeatureThreat
 
     distance = config.min_distance if config.min_distance is not None else int(chosen.skip)

@@ -16,7 +16,7 @@ from graycert._validation import (
     check_open_unit,
     check_targets,
 )
-from graycert.certificates import RULES, CollectiveCertificate
+from graycert.certificates import RULES, CollectiveCertificate, is_sound
 from graycert.certificates.vote_certificates import check_delta_upper, status_of
 from graycert.errors import InvalidParameterError
 from graycert.probabilities import EstimationVotes, SelectionVotes
@@ -295,9 +295,30 @@ def _optional_arrays(c: NodeCertificates) -> dict[str, Any]:
         if predictions.ndim != 2 or not np.array_equal(np.stack(found, axis=1), c.estimation_votes):
             raise InvalidParameterError("`estimation_predictions` must be the votes that `estimation_votes` counts.")
         arrays["estimation_predictions"] = predictions.astype(np.int16)
-    if c.collective is not None and not isinstance(c.collective, CollectiveCertificate):
-        raise InvalidParameterError(f"`collective` must be a CollectiveCertificate, got {c.collective!r}.")
+    if c.collective is not None:
+        _check_collective(c.collective, c.rule, num_targets=size)
     return arrays
+
+
+def _check_collective(collective: CollectiveCertificate, rule: str, *, num_targets: int) -> None:
+    if not isinstance(collective, CollectiveCertificate):
+        raise InvalidParameterError(f"`collective` must be a CollectiveCertificate, got {collective!r}.")
+    if not is_sound(rule):
+        raise InvalidParameterError(f"`collective` needs a sound rule, got rule {rule!r}. Leave one of them out.")
+    budgets, active = collective.budgets, collective.num_active
+    robust, naive = collective.num_robust, collective.num_robust_naive
+    sizes = {np.shape(values) for values in (budgets, robust, naive, collective.proved_by, collective.solver_status)}
+    possible = (
+        sizes == {(np.size(budgets),)}
+        and np.all(np.diff(budgets, prepend=0) > 0)
+        and np.all((naive >= 0) & (naive <= robust) & (robust <= active))
+        and active <= num_targets
+    )
+    if not possible:
+        raise InvalidParameterError(
+            "`collective` must have one count per rising budget, with 0 <= num_robust_naive <= num_robust <= "
+            f"num_active <= {num_targets}, the number of targets. Use certify_collectively."
+        )
 
 
 def _probabilities(name: str, values: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,10 @@ class CompiledEngine:
     def num_classes(self) -> int:
         """Number C of classes."""
         return int(self.skip_logits.shape[1])
+
+    def restricted(self, wanted: NDArray[np.bool_]) -> "CompiledEngine":
+        """Return the engine for some of its targets, bool (num_targets,), with the same votes for these."""
+        return replace(self, targets=self.targets[wanted], skip_logits=self.skip_logits[wanted], _idle=[])
 
     def votes(
         self,
