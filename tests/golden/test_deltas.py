@@ -66,9 +66,7 @@ def test_no_bound_is_below_its_exact_value(golden, graph, setting):
     targets = golden["target_test_graph_id"]
     paths = count_simple_paths(graph, targets, num_layers=2)
     threat = NodeFeatureThreat(min_distance=1)
-    bounds = delta_bounds(
-        graph, targets, smoothing=smoothing, threat=threat, max_radius=12, method="multiplicative"
-    )
+    bounds = delta_bounds(graph, targets, smoothing=smoothing, threat=threat, max_radius=12, method="multiplicative")
     for row in range(0, targets.size, 3):
         counts = paths.counts[paths.indptr[row] + 1 : paths.indptr[row + 1]].astype(int).tolist()
         none_arrives = Fraction(1)

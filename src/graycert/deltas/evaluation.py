@@ -108,7 +108,10 @@ def delta_bounds(
         >>> from graycert.graph import bottleneck_graph
         >>> smoothing = InterceptionSmoothing(p_delete=0.5, p_ablate=0.0)
         >>> threat = NodeFeatureThreat(min_distance=2)
-        >>> delta_bounds(bottleneck_graph(3), [0], smoothing=smoothing, threat=threat, max_radius=2).round(12)
+        >>> arguments = {"smoothing": smoothing, "threat": threat, "max_radius": 2}
+        >>> delta_bounds(bottleneck_graph(3), [0], **arguments).round(9)  # both need the one edge into the target
+        array([[0.25 , 0.375]])
+        >>> delta_bounds(bottleneck_graph(3), [0], **arguments, method="multiplicative").round(9)
         array([[0.25  , 0.4375]])
 
     References:
