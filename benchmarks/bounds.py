@@ -25,6 +25,7 @@ from graycert.smoothing import InterceptionSmoothing
 from graycert.threat import NodeFeatureThreat
 
 SETTING = {
+    "method": "multiplicative",
     "smoothing": InterceptionSmoothing(p_delete=0.31, p_ablate=0.794),
     "threat": NodeFeatureThreat(min_distance=1),
 }

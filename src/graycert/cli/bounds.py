@@ -138,7 +138,7 @@ def _text(config: BoundsConfig, found: Any, threat: Any, rows: list[dict[str, An
     columns = ("radius ρ", "certifiable", "or whole field", "smallest Δ̄(ρ)", "median", "largest")
     parts = [
         f"{total:,} nodes, p_d = {config.p_delete}, p_a = {config.p_ablate}, {config.num_layers} message-passing "
-        f"steps, hostile nodes {threat.describe()}, method '{config.method}'{_taken(found)}.",
+        f"steps, hostile nodes {threat.describe()}, method '{config.method}'{_taken(config.method, found)}.",
         table(columns, cells, left=0),
         "Certifiable: Δ̄(ρ) < 1/2 and at least ρ nodes could attack; more is impossible for any model and any number "
         "of votes with this bound. Whole field: also nodes with fewer attackers. Δ̄ is rounded upward.",
@@ -151,11 +151,13 @@ def _text(config: BoundsConfig, found: Any, threat: Any, rows: list[dict[str, An
     return "\n\n".join(parts)
 
 
-def _taken(found: Any) -> str:
-    """Return which methods "auto" took, for how many nodes."""
+def _taken(method: str, found: Any) -> str:
+    """Return which methods were taken for how many nodes, where it is not the one asked for."""
     import numpy as np
 
     names, counts = np.unique(found.methods, return_counts=True)
+    if names.tolist() == [method]:
+        return ""
     return " (" + ", ".join(f"{name}: {count:,}" for name, count in zip(names, counts, strict=True)) + ")"
 
 

@@ -90,6 +90,8 @@ def _methods(c: "NodeCertificates") -> str:
     if c.delta_methods is None:
         return c.method
     names, counts = np.unique(c.delta_methods, return_counts=True)
+    if names.tolist() == [c.method]:
+        return c.method
     taken = ", ".join(f"{name}: {count:,} targets" for name, count in zip(names.tolist(), counts.tolist(), strict=True))
     return f"{c.method} ({taken})"
 
