@@ -4,7 +4,10 @@ import sys
 
 import graycert as gc
 
-CORE = ("metrics", "certificates", "deltas", "probabilities", "bounds", "graph", "smoothing", "threat")
+CORE = (
+    "metrics", "certificates", "structural_certification", "deltas", "probabilities", "bounds", "graph",
+    "structural_threats", "retention", "randomized_ablation", "smoothing", "threat",
+)  # fmt: skip
 
 
 def test_the_mathematical_core_works_without_torch_pandas_and_files() -> None:

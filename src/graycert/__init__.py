@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from graycert.models import save_model as save_model
     from graycert.randomized_ablation import RandomizedAblation as RandomizedAblation
     from graycert.results import NodeCertificates as NodeCertificates
+    from graycert.results.possible_labels import possible_labels as possible_labels
     from graycert.retention import UniformRetention as UniformRetention
     from graycert.sequential_certification import certify_sequentially as certify_sequentially
     from graycert.smoothing import InterceptionSmoothing as InterceptionSmoothing
@@ -73,6 +74,7 @@ _HOME = {
     "inductive_split": "graycert.data",
     "load_graph": "graycert.data",
     "load_model": "graycert.models",
+    "possible_labels": "graycert.results.possible_labels",
     "prepare_graph": "graycert.data",
     "save_model": "graycert.models",
     "structural_delta_bounds": "graycert.structural_certification",

@@ -198,6 +198,9 @@ def certify(
         seed=seed,
         say=say,
     )
+    given_up = int(np.count_nonzero(found.undecided))
+    if given_up and say is not None:
+        say(f"for {given_up:,} of {nodes.size:,} targets the search was given up: their radius may be larger")
     node_ids = getattr(data, "node_ids", None)
     certificates = NodeCertificates(
         targets=nodes,

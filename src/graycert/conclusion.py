@@ -45,6 +45,8 @@ class Conclusion:
         attackers: The nodes to protect first: a set of radius + 1 hostile nodes against which the target is not
             certified, as far as one is known, else the set that hostile messages arrive from most probably; padded
             with -1, shape (num_targets, largest set). Nothing where the classifier abstains.
+        undecided: Whether the event-aware rule gave up its search, so that the radius may be larger, shape
+            (num_targets,).
     """
 
     prediction: IntArray
@@ -53,6 +55,7 @@ class Conclusion:
     p_upper: FloatArray
     radius: IntArray
     attackers: IntArray
+    undecided: NDArray[np.bool_]
 
 
 def conclude(
@@ -92,13 +95,13 @@ def conclude(
     level = simultaneous_level(alpha, deltas.targets.size) if simultaneous else alpha
     by_votes = "sound" if rule == "event-aware" else rule
     votes = certify_votes(selection_votes, estimation_votes, deltas.delta_upper, alpha=level, rule=by_votes)
-    radius = votes.radius
+    radius, undecided = votes.radius, np.zeros(votes.radius.size, dtype=np.bool_)
     failing: dict[int, IntArray] = {}
     if rule == "event-aware":
         if estimation_predictions is None:
             raise InvalidParameterError("`estimation_predictions` must be given for rule 'event-aware', got None.")
         with announced(say, "the event-aware rule", search):
-            radius, failing = _event_aware(
+            radius, undecided, failing = _event_aware(
                 adjacency,
                 deltas,
                 predictions=estimation_predictions,
@@ -121,6 +124,7 @@ def conclude(
         p_upper=votes.p_upper,
         radius=radius,
         attackers=attackers,
+        undecided=undecided,
     )
 
 
@@ -136,8 +140,8 @@ def _event_aware(
     num_layers: int,
     alpha: float,
     seed: int,
-) -> tuple[IntArray, dict[int, IntArray]]:
-    """Return the radii, and by target the sets of nodes that break the next one."""
+) -> tuple[IntArray, NDArray[np.bool_], dict[int, IntArray]]:
+    """Return the radii, whose search was given up, and by target the sets of nodes that break the next radius."""
     lost = predictions != majority[:, None]
     num_samples = predictions.shape[1]
     rule = EventAwareRule(
@@ -146,7 +150,8 @@ def _event_aware(
     p_delete, p_ablate = probability_arrays(adjacency, smoothing)
     routes_of = TwoLevelSearch(adjacency, p_delete=p_delete, p_ablate=p_ablate, num_layers=num_layers)
     recorder = ArrivalRecorder(adjacency=adjacency, smoothing=smoothing, threat=threat, num_layers=num_layers)
-    radius, failing, row = np.empty(deltas.targets.size, dtype=np.int64), {}, 0
+    radius, undecided = np.empty(deltas.targets.size, dtype=np.int64), np.zeros(deltas.targets.size, dtype=np.bool_)
+    failing, row = {}, 0
     for records in recorder.blocks(seed, Purpose.ESTIMATION, deltas.targets, samples=range(num_samples), wanted=lost):
         fields = receptive_fields(adjacency, records.targets, num_layers=num_layers)
         eligible = threat.eligible(fields.nodes, fields.distances, num_nodes=adjacency.num_nodes)
@@ -160,8 +165,8 @@ def _event_aware(
                 eligible=np.flatnonzero(may_be_hostile),
                 delta_upper=deltas.delta_upper[row],
             )
-            radius[row] = found.radius
+            radius[row], undecided[row] = found.radius, not found.decided
             if found.counterexample.size:
                 failing[row] = np.sort(nodes[found.counterexample])
             row += 1
-    return radius, failing
+    return radius, undecided, failing

@@ -195,3 +195,22 @@ def _prepared(path):
 
 def _sorted_rows(rows):
     return rows[np.lexsort(rows.T[::-1])].astype(np.int64)
+
+
+def test_a_spent_budget_is_recorded_and_what_was_proved_still_holds(golden, graph):
+    arguments = {
+        "smoothing": InterceptionSmoothing(p_delete=0.8, p_ablate=0.0),
+        "threat": NodeFeatureThreat(min_distance=2),
+        "max_radius": 40,
+    }
+    targets = golden["target_test_graph_id"]
+    exact = evaluate_deltas(graph, targets, **arguments)
+    hurried = evaluate_deltas(graph, targets, budget=2**14, **arguments)
+    paper = evaluate_deltas(graph, targets, method="multiplicative", **arguments)
+    assert set(exact.methods) == {"exact"}
+    assert {"exact", "prefix"} <= set(hurried.methods) <= {"exact", "prefix", "multiplicative"}
+    assert (hurried.delta_upper >= exact.delta_upper - 1e-9).all()
+    assert (hurried.delta_upper <= paper.delta_upper + 1e-9).all()
+    up_to_one_half = np.arange(40) <= np.count_nonzero(hurried.delta_upper < 0.5, axis=1)[:, None]
+    proved = (hurried.proved | ~up_to_one_half).all(axis=1)
+    assert ((hurried.methods == "exact") == proved).all()

@@ -2,6 +2,7 @@
 
 from graycert.certificates.binary import binary_bounds, binary_margin
 from graycert.certificates.collective import COLLECTIVE_METHODS, CollectiveCertificate, collective_certificate
+from graycert.certificates.deterministic import DeterministicCertificate, certify_derandomized, holds_against
 from graycert.certificates.difference import difference_leads_lower, difference_margin_lower
 from graycert.certificates.foresight import Foresight, check_can_certify
 from graycert.certificates.multiclass import intersection_union_bounds, multiclass_margin, paper_bounds
@@ -17,6 +18,7 @@ __all__ = [
     "RULES",
     "VOTE_RULES",
     "CollectiveCertificate",
+    "DeterministicCertificate",
     "Foresight",
     "SequentialCertificates",
     "Status",
@@ -24,11 +26,13 @@ __all__ = [
     "binary_bounds",
     "binary_margin",
     "certified_radius",
+    "certify_derandomized",
     "certify_votes",
     "check_can_certify",
     "collective_certificate",
     "difference_leads_lower",
     "difference_margin_lower",
+    "holds_against",
     "intersection_union_bounds",
     "is_sound",
     "multiclass_margin",

@@ -64,7 +64,7 @@ class SearchBounds:
             delta_upper=worst.delta_upper,
             proved=worst.proved,
             attackers=worst.attackers[:size, :size].astype(np.int32),
-            method=self._name,
+            method=self._name if worst.proved[:size].all() else "prefix",
         )
 
     def _on_tree(self, row: int, max_radius: int) -> TargetDeltas:
