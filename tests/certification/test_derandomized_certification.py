@@ -100,8 +100,15 @@ def worst_radius(model, data, target, eligible, retention, majority, max_radius)
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize(("name", "hops"), [("gcn", None), ("gat", 2), ("sma", None)])
+@pytest.mark.parametrize(
+    ("name", "hops", "directed"),
+    [
+        ("gcn", None, True),
+        ("gat", 2, False),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [("gcn", None, False), ("gat", 2, True)]),
+        *(pytest.param("sma", None, directed, marks=pytest.mark.slow) for directed in (True, False)),
+    ],
+)
 def test_exact_radii_are_those_of_the_worst_adversary(name, hops, directed):
     radii = []
     for seed, ratio, distance in ((3, "1/5", 1), (4, "1/2", 1), (4, "1/5", 2)):
