@@ -26,8 +26,8 @@ from graycert.certificates import (
     intersection_union_bounds,
     multiclass_margin,
 )
-from graycert.collective_certification import DEFAULT_BUDGETS, certify_collectively
-from graycert.conclusion import Conclusion, conclude
+from graycert.certification.collective import DEFAULT_BUDGETS, certify_collectively
+from graycert.certification.conclusion import Conclusion, conclude
 from graycert.deltas import evaluate_deltas
 from graycert.deltas.evaluation import DeltaBounds
 from graycert.deltas.single_sources import single_source_matrix

@@ -16,19 +16,20 @@ if TYPE_CHECKING:
     from graycert.audit import audit_model as audit_model
     from graycert.certificates import certify_votes as certify_votes
     from graycert.certification import certify as certify
-    from graycert.collective_certification import certify_collectively as certify_collectively
+    from graycert.certification.by_retention import certify_by_retention as certify_by_retention
+    from graycert.certification.collective import certify_collectively as certify_collectively
+    from graycert.certification.randomized_ablation import certify_randomized_ablation as certify_randomized_ablation
+    from graycert.certification.sequential import certify_sequentially as certify_sequentially
     from graycert.data import inductive_split as inductive_split
     from graycert.data import load_graph as load_graph
     from graycert.data import prepare_graph as prepare_graph
     from graycert.data import transductive_split as transductive_split
     from graycert.deltas import delta_bounds as delta_bounds
-    from graycert.derandomized_certification import certify_by_retention as certify_by_retention
     from graycert.errors import GraycertError as GraycertError
     from graycert.errors import InvalidFileError as InvalidFileError
     from graycert.errors import InvalidParameterError as InvalidParameterError
     from graycert.errors import UnsoundSetupError as UnsoundSetupError
     from graycert.errors import VerificationError as VerificationError
-    from graycert.levine_certification import certify_randomized_ablation as certify_randomized_ablation
     from graycert.models import build_model as build_model
     from graycert.models import load_model as load_model
     from graycert.models import save_model as save_model
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from graycert.results import NodeCertificates as NodeCertificates
     from graycert.results.possible_labels import possible_labels as possible_labels
     from graycert.retention import UniformRetention as UniformRetention
-    from graycert.sequential_certification import certify_sequentially as certify_sequentially
     from graycert.smoothing import InterceptionSmoothing as InterceptionSmoothing
     from graycert.structural_certification import structural_delta_bounds as structural_delta_bounds
     from graycert.structural_threats import EdgeDeletionThreat as EdgeDeletionThreat
@@ -65,10 +65,10 @@ _HOME = {
     "audit_model": "graycert.audit",
     "build_model": "graycert.models",
     "certify": "graycert.certification",
-    "certify_by_retention": "graycert.derandomized_certification",
-    "certify_collectively": "graycert.collective_certification",
-    "certify_randomized_ablation": "graycert.levine_certification",
-    "certify_sequentially": "graycert.sequential_certification",
+    "certify_by_retention": "graycert.certification.by_retention",
+    "certify_collectively": "graycert.certification.collective",
+    "certify_randomized_ablation": "graycert.certification.randomized_ablation",
+    "certify_sequentially": "graycert.certification.sequential",
     "certify_votes": "graycert.certificates",
     "delta_bounds": "graycert.deltas",
     "inductive_split": "graycert.data",

@@ -7,7 +7,7 @@ import torch
 import graycert as gc
 from graycert.bounds.hop_limited import arrival_probability
 from graycert.certificates import RULES, certify_votes, simultaneous_level
-from graycert.collective_certification import certify_collectively
+from graycert.certification.collective import certify_collectively
 from graycert.deltas import METHODS, evaluate_deltas
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import as_adjacency, receptive_fields, smoothing_on

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from graycert.collective_certification import DEFAULT_BUDGETS
+from graycert.certification.collective import DEFAULT_BUDGETS
 from graycert.results import NodeCertificates
 from support.commands import FAST, run_command, write_graph
 

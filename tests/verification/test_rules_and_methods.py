@@ -8,7 +8,7 @@ import torch
 
 from graycert.certificates import RULES, CollectiveCertificate
 from graycert.certificates.vote_certificates import status_of
-from graycert.collective_certification import certify_collectively
+from graycert.certification.collective import certify_collectively
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.results import NodeCertificates
 from graycert.verification import verify

@@ -89,7 +89,7 @@ def _check(config: CertifyConfig) -> None:
     check_open_unit("alpha", config.alpha, hint="It is a failure probability, e.g. 0.01.")
     check_choice("rule", config.rule, RULES)
     if config.collective:
-        from graycert.collective_certification import refuse_unsound_rule
+        from graycert.certification.collective import refuse_unsound_rule
 
         refuse_unsound_rule(config.rule)
     check_choice("method", config.method, METHODS)
@@ -117,7 +117,7 @@ def _threat(config: CertifyConfig, chosen: models.ChosenModel, trusted: Any, dat
     """Return the threat, refused before training if the model cannot be certified against it."""
     import numpy as np
 
-    from graycert._arguments import refuse_exposed_target
+    from graycert.certification.arguments import refuse_exposed_target
     from graycert.threat import NodeFeatureThreat
 
     distance = config.min_distance if config.min_distance is not None else int(chosen.skip)
@@ -147,7 +147,7 @@ def _certify(
     provenance: dict[str, Any],
 ) -> Any:
     from graycert.certification import certify as certify_nodes
-    from graycert.collective_certification import DEFAULT_BUDGETS
+    from graycert.certification.collective import DEFAULT_BUDGETS
     from graycert.smoothing import InterceptionSmoothing
 
     return certify_nodes(

@@ -4,8 +4,8 @@ import dataclasses
 from typing import Any
 
 from graycert.certificates import certify_votes, simultaneous_level
-from graycert.collective_certification import certify_collectively
-from graycert.conclusion import conclude
+from graycert.certification.collective import certify_collectively
+from graycert.certification.conclusion import conclude
 from graycert.deltas import evaluate_deltas
 from graycert.graph import as_adjacency, smoothing_from_stored_order, smoothing_on
 from graycert.results import NodeCertificates

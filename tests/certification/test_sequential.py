@@ -9,14 +9,13 @@ import torch
 from scipy import stats
 from torch_geometric.data import Data
 
-from graycert import sequential_certification
 from graycert.certificates import SequentialCertificates
-from graycert.certification import certify
+from graycert.certification import certify, sequential
+from graycert.certification.sequential import certify_sequentially
 from graycert.deltas import delta_bounds, evaluate_deltas
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models import build_model
 from graycert.sampling import Purpose, choose_engine
-from graycert.sequential_certification import certify_sequentially
 from graycert.smoothing import InterceptionSmoothing
 from graycert.threat import NodeFeatureThreat
 from support import foreign_models as foreign
@@ -72,7 +71,7 @@ def test_results_do_not_depend_on_when_the_engine_shrinks(architecture, skip, en
     model = shaken(build_model(architecture, data, skip=skip))
     usual = all_arrays(certified(model, data, engine=engine))
     for rule in (lambda num_wanted, num_drawn: False, lambda num_wanted, num_drawn: num_wanted < num_drawn):
-        monkeypatch.setattr(sequential_certification, "_is_worth_shrinking", rule)
+        monkeypatch.setattr(sequential, "_is_worth_shrinking", rule)
         for ours, theirs in zip(all_arrays(certified(model, data, engine=engine)), usual, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -80,13 +79,13 @@ def test_results_do_not_depend_on_when_the_engine_shrinks(architecture, skip, en
 @pytest.fixture
 def drawn(monkeypatch):
     """How many targets each call of the compiled engine votes on."""
-    sizes, ordinary = [], sequential_certification.CompiledEngine.votes
+    sizes, ordinary = [], sequential.CompiledEngine.votes
 
     def counting(self, *arguments, **options):
         sizes.append(self.targets.size)
         return ordinary(self, *arguments, **options)
 
-    monkeypatch.setattr(sequential_certification.CompiledEngine, "votes", counting)
+    monkeypatch.setattr(sequential.CompiledEngine, "votes", counting)
     return sizes
 
 
@@ -173,9 +172,9 @@ def too_large(setting, monkeypatch, *, repeats, claimed=None, truth=None):
         def made_up(*arguments, **options):
             return replace(evaluate_deltas(*arguments, **options), delta_upper=claimed)
 
-        monkeypatch.setattr(sequential_certification, "evaluate_deltas", made_up)
-    report = sequential_certification.audit_model(model, data)
-    monkeypatch.setattr(sequential_certification, "audit_model", lambda *_, **__: report)  # the same for every seed
+        monkeypatch.setattr(sequential, "evaluate_deltas", made_up)
+    report = sequential.audit_model(model, data)
+    monkeypatch.setattr(sequential, "audit_model", lambda *_, **__: report)  # the same for every seed
     counts, met = np.zeros(2, dtype=int), np.zeros(2, dtype=int)
     for seed in range(repeats):
         found = certify_sequentially(

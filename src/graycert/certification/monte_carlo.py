@@ -10,15 +10,15 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from graycert._arguments import check_types, device_named, refuse_exposed_target, target_nodes
 from graycert._progress import progress_bar
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
 from graycert.audit import audit_model
 from graycert.bounds.two_level import load_kernels
 from graycert.certificates import RULES, check_can_certify, simultaneous_level
 from graycert.certificates.collective import check_budgets
-from graycert.collective_certification import certify_collectively, refuse_unsound_rule
-from graycert.conclusion import conclude, count_predictions
+from graycert.certification.arguments import check_types, device_named, refuse_exposed_target, target_nodes
+from graycert.certification.collective import certify_collectively, refuse_unsound_rule
+from graycert.certification.conclusion import conclude, count_predictions
 from graycert.data import validate_data
 from graycert.deltas import METHODS, PATH_METHODS, check_method, evaluate_deltas
 from graycert.errors import InvalidParameterError

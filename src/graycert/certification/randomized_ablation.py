@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from graycert._arguments import refuse_exposed_target
 from graycert._validation import check_integer, check_open_unit, check_seed, check_targets
 from graycert.audit import audit_model
 from graycert.bounds.levine import levine_delta
 from graycert.certificates import VoteCertificates, certify_votes
+from graycert.certification.arguments import refuse_exposed_target
 from graycert.data import validate_data
 from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency, receptive_fields

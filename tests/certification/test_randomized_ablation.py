@@ -8,8 +8,8 @@ import torch
 
 from graycert.bounds.levine import levine_delta
 from graycert.certificates import certify_votes
+from graycert.certification.randomized_ablation import certify_randomized_ablation
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.levine_certification import certify_randomized_ablation
 from graycert.models import build_model
 from graycert.randomized_ablation import RandomizedAblation
 from graycert.sampling import Purpose

@@ -9,11 +9,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from graycert._arguments import check_types, device_named, refuse_exposed_target, target_nodes
 from graycert._progress import Advance, progress_bar
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
 from graycert.audit import audit_model
 from graycert.certificates import SequentialCertificates
+from graycert.certification.arguments import check_types, device_named, refuse_exposed_target, target_nodes
 from graycert.data import validate_data
 from graycert.deltas import METHODS, check_method, evaluate_deltas
 from graycert.graph import Adjacency, smoothing_on

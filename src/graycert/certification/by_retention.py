@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
-from graycert._arguments import device_named, refuse_exposed_target, target_nodes
 from graycert._progress import progress_bar
 from graycert._rounding import fraction_up
 from graycert._validation import check_integer, check_open_unit, check_seed
@@ -21,6 +20,7 @@ from graycert.bounds.uniform_retention import retention_delta_bound
 from graycert.certificates import certify_votes
 from graycert.certificates.deterministic import DeterministicCertificate, certify_derandomized
 from graycert.certificates.vote_certificates import status_of
+from graycert.certification.arguments import device_named, refuse_exposed_target, target_nodes
 from graycert.data import validate_data
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields

@@ -14,7 +14,7 @@ from torch_geometric.utils import subgraph
 
 from graycert.bounds.uniform_retention import retention_delta_bound
 from graycert.certificates import certify_votes
-from graycert.derandomized_certification import certify_by_retention
+from graycert.certification.by_retention import certify_by_retention
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import Adjacency
 from graycert.models import build_model
