@@ -163,8 +163,9 @@ def test_features_that_require_gradients_work():
 def test_remarks_are_said_and_progress_stays_off_the_terminal(capsys):
     heard = []
     certified(say=heard.append, progress=True)
-    assert len(heard) == 1
-    assert "certified" in heard[0]
+    remarks = [text for text in heard if "ompil" not in text]  # the first run on a machine compiles, and says so
+    assert len(remarks) == 1
+    assert "certified" in remarks[0]
     assert capsys.readouterr() == ("", "")
 
 
