@@ -3,6 +3,7 @@
 from decimal import Context, Decimal
 from fractions import Fraction
 
+import numba
 import numpy as np
 import pytest
 
@@ -79,6 +80,23 @@ def test_expm1_is_as_accurate_as_the_proof_assumes(stride):
     for point, value in zip(x[::stride].tolist(), values.tolist(), strict=True):
         exact = Fraction(exact_one_minus_exp(point))
         assert abs(Fraction(value) - exact) <= 8 * ROUNDOFF * exact  # 4 units in the last place
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", ["log1p", "log"])
+def test_logarithms_are_as_accurate_as_the_proofs_assume(name, compiled):
+    """4 ulp: docs/proofs/two_level.md (log, in kernels), sequential.md and collective.md (log1p)."""
+    function = getattr(np, name)
+    rng = np.random.default_rng(8)
+    if name == "log1p":
+        x = np.concatenate([-rng.random(2000), 1 - 2 * rng.random(2000), 10.0 ** rng.uniform(-17, 1, 2000)])
+    else:
+        x = np.concatenate([1 + rng.random(2000), 1 + 10.0 ** rng.uniform(-15, 3, 2000), rng.random(2000)])
+    values = numba.njit(lambda points: function(points))(x) if compiled else function(x)
+    context = Context(prec=60)
+    for point, value in zip(x.tolist(), values.tolist(), strict=True):
+        exact = context.ln(context.add(Decimal(point), Decimal(1) if name == "log1p" else Decimal(0)))
+        assert abs(Fraction(value) - Fraction(exact)) <= 8 * ROUNDOFF * abs(Fraction(exact))
 
 
 def test_one_minus_exp_up_encloses_tightly():

@@ -125,8 +125,11 @@ def test_groups_with_budgets_leave_more(graph, run):
 
 def test_what_does_not_fit_is_refused(graph, run):
     smaller = Data(x=graph.x[:5], edge_index=graph.edge_index[:, (graph.edge_index < 5).all(dim=0)])
-    with pytest.raises(InvalidParameterError, match="with 40 nodes, got 5 nodes"):
+    with pytest.raises(InvalidParameterError, match=r"with 40 nodes and fingerprint .* got 5 nodes"):
         certify_collectively(run, smaller)
+    other = Data(x=graph.x, edge_index=graph.edge_index[:, 1:])  # as many nodes, another graph
+    with pytest.raises(InvalidParameterError, match="must be the graph of the run"):
+        certify_collectively(run, other)
     with pytest.raises(UnsoundSetupError, match="'paper'"):
         certify_collectively(dataclasses.replace(run, rule="paper"), graph)
     with pytest.raises(UnsoundSetupError, match="'paper'"):

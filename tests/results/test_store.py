@@ -114,7 +114,7 @@ def test_a_folder_without_config_is_not_replaced(run):
         small_certificates().save(run, overwrite=True)
 
 
-@pytest.mark.parametrize("step", ["_write_table", "_write_votes", "render_report"])
+@pytest.mark.parametrize("step", ["_write_table", "write_votes", "render_report"])
 def test_a_crash_leaves_nothing_half_written(run, monkeypatch, step):
     def crash(*args):
         raise KeyboardInterrupt

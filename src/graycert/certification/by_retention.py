@@ -24,8 +24,7 @@ from graycert.certification.arguments import device_named, refuse_exposed_target
 from graycert.data import validate_data
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
-from graycert.metrics import certified_ratio
-from graycert.results.summary import percent
+from graycert.results.summary import shares_in_words
 from graycert.retention import UniformRetention
 from graycert.sampling import Purpose
 from graycert.sampling.node_retention import NodeRetentionEngine, build_retention_engine
@@ -94,9 +93,6 @@ class RetentionCertificates:
         """Say in plain words what is proved, how, and for which share of the targets."""
         size, last = len(self), self.delta_upper.shape[1]
         num_exact = int(np.count_nonzero(self.evaluation == "exact"))
-        counts = certified_ratio(self.radius, self.num_eligible, max_radius=last).counts.tolist()
-        shown = next((radius for radius, count in enumerate(counts) if radius and not count), last)
-        shares = ", ".join(f"ρ = {radius}: {percent(counts[radius], size)}" for radius in range(1, shown + 1))
         return "\n\n".join(
             (
                 "The smoothed classifier keeps its prediction for a target with radius ρ, whatever the features of up "
@@ -109,8 +105,7 @@ class RetentionCertificates:
                 f"Each of the {size - num_exact:,} others is wrong with probability at most α = {self.alpha} over the "
                 "samples, all its radii together; that is per target, not for all at once.",
                 f"A prediction may hold further than stated; radii above {last} were not examined.",
-                f"Targets with a prediction: {percent(counts[0], size)}. Certified against ρ of at least ρ nodes that "
-                f"could attack, rounded down: {shares}.",
+                shares_in_words(self.radius, self.num_eligible, max_radius=last),
             )
         )
 

@@ -20,7 +20,7 @@ from graycert.certificates import (
 )
 from graycert.deltas.single_sources import single_source_matrix
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.graph import as_adjacency, smoothing_from_stored_order, smoothing_on
+from graycert.graph import as_adjacency, graph_fingerprint, smoothing_from_stored_order, smoothing_on
 from graycert.probabilities import EstimationVotes
 from graycert.results import NodeCertificates
 
@@ -50,7 +50,7 @@ def certify_collectively(
 
     Args:
         certificates: A run, with a sound rule. Its votes are used again; rule "event-aware" counts as "sound" here.
-        data: The graph of the run.
+        data: The graph of the run, as it was certified: edges and features are compared.
         budgets: Numbers ρ of hostile nodes, rising, >= 1.
         groups: Group of each node, -1 for none, shape (num_nodes,).
         group_budgets: Most hostile nodes per group, shape (num_groups,).
@@ -70,11 +70,13 @@ def certify_collectively(
     """
     c = certificates
     refuse_unsound_rule(c.rule)
-    adjacency = as_adjacency(data)
-    if adjacency.num_nodes != c.num_nodes:
+    found = graph_fingerprint(data.edge_index.cpu().numpy(), data.num_nodes, data.x.detach().cpu().numpy())
+    if found != c.graph_fingerprint:
         raise InvalidParameterError(
-            f"`data` must be the graph of the run, with {c.num_nodes} nodes, got {adjacency.num_nodes} nodes."
+            f"`data` must be the graph of the run, with {c.num_nodes} nodes and fingerprint {c.graph_fingerprint}, got "
+            f"{int(data.num_nodes)} nodes and {found}. Pass the graph that was certified."
         )
+    adjacency = as_adjacency(data)
     votes = EstimationVotes(c.estimation_votes, c.num_estimation)
     level = simultaneous_level(c.alpha, len(c))
     if c.num_classes == 2:

@@ -17,8 +17,7 @@ from graycert.certification.arguments import check_types, device_named, refuse_e
 from graycert.data import validate_data
 from graycert.deltas import METHODS, check_method, evaluate_deltas
 from graycert.graph import Adjacency, smoothing_on
-from graycert.metrics import certified_ratio
-from graycert.results.summary import percent
+from graycert.results.summary import percent, shares_in_words
 from graycert.sampling import ENGINES, Purpose, VotingEngine, choose_engine
 from graycert.sampling.compiled import CompiledEngine
 from graycert.smoothing import InterceptionSmoothing
@@ -83,9 +82,6 @@ class SequentialResult:
     def summary(self) -> str:
         """Say in plain words what is proved, with how many votes, and for which share of the targets."""
         size, last = len(self), self.delta_upper.shape[1]
-        counts = certified_ratio(self.radius, self.num_eligible, max_radius=last).counts.tolist()
-        shown = next((radius for radius, count in enumerate(counts) if radius and not count), last)
-        shares = ", ".join(f"ρ = {radius}: {percent(counts[radius], size)}" for radius in range(1, shown + 1))
         saved = size * self.max_estimation - int(self.num_samples.sum())
         return "\n\n".join(
             (
@@ -103,8 +99,7 @@ class SequentialResult:
                 f"{self.num_samples.mean():,.0f} of at most {self.max_estimation:,} other samples on average, in all "
                 f"{percent(saved, size * self.max_estimation)} fewer. {int(self.undecided.sum()):,} of {size:,} "
                 "targets were not decided by then: more samples may raise their radius.",
-                f"Targets with a prediction: {percent(counts[0], size)}. Certified against ρ of at least ρ nodes that "
-                f"could attack, rounded down: {shares}.",
+                shares_in_words(self.radius, self.num_eligible, max_radius=last),
             )
         )
 

@@ -8,36 +8,29 @@ summary.json          the statement and counts per radius
 report.html           all of it for people
 """
 
-import contextlib
-import dataclasses
 import json
 import os
 import shutil
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert.certificates import CollectiveCertificate
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
 from graycert.report import render_report
 from graycert.results.columns import DELTA_PREFIX, to_columns
 from graycert.results.config_file import (
     FORMAT_VERSION,
-    SINGLE_PROBABILITIES,
     check_version,
     config_text,
     read_config,
-    smoothing_arrays,
     stored_smoothing,
 )
 from graycert.results.summary import summary_record
 from graycert.results.view import report_view
+from graycert.results.votes_file import AGAIN, collective_of, read_votes, readable, write_votes
 from graycert.threat import NodeFeatureThreat
 
 if TYPE_CHECKING:
@@ -52,9 +45,7 @@ CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
 )
 FILES = (CONFIG, TABLE, VOTES, SUMMARY, REPORT)
 MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its model
-_COLLECTIVE, _FIELDS = "collective_", dataclasses.fields(CollectiveCertificate)
 _VERSION_KEY = b"graycert_format_version"
-_AGAIN = "Certify again, or restore the file."
 
 
 def save_run(certificates: "NodeCertificates", directory: str | Path, *, overwrite: bool = False) -> Path:
@@ -136,9 +127,9 @@ def load_run(directory: str | Path, *, need_report: bool = True) -> "NodeCertifi
     config = read_config(folder / CONFIG)
     for name in FILES:
         if not (folder / name).is_file() and (need_report or name != REPORT):
-            raise InvalidFileError(f"{folder / name} is missing. {_AGAIN}")
+            raise InvalidFileError(f"{folder / name} is missing. {AGAIN}")
     columns = _read_table(folder / TABLE)
-    votes = _read_votes(folder / VOTES)
+    votes = read_votes(folder / VOTES)
     summary = _read_summary(folder / SUMMARY)
     try:
         config["smoothing"] = stored_smoothing(folder / CONFIG, config["smoothing"], votes)
@@ -151,7 +142,7 @@ def load_run(directory: str | Path, *, need_report: bool = True) -> "NodeCertifi
     except InvalidFileError:
         raise
     except GraycertError as error:
-        raise InvalidFileError(f"The files in {folder} hold impossible values: {error} {_AGAIN}") from error
+        raise InvalidFileError(f"The files in {folder} hold impossible values: {error} {AGAIN}") from error
     _check_agreement(folder, loaded, config, columns, summary)
     return loaded
 
@@ -189,7 +180,7 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
 def _write_files(certificates: "NodeCertificates", folder: Path) -> None:
     (folder / CONFIG).write_text(config_text(certificates), encoding="utf-8")
     _write_table(certificates, folder / TABLE)
-    _write_votes(certificates, folder / VOTES)
+    write_votes(certificates, folder / VOTES)
     record = {"format_version": FORMAT_VERSION, **summary_record(certificates)}
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
@@ -235,84 +226,33 @@ def _read_table(path: Path) -> dict[str, Any]:
             table = file.read()
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0]
-        raise InvalidFileError(f"{path} cannot be read as Parquet ({reason}). {_AGAIN}") from error
+        raise InvalidFileError(f"{path} cannot be read as Parquet ({reason}). {AGAIN}") from error
     version = (table.schema.metadata or {}).get(_VERSION_KEY)
     check_version(path, int(version) if version and version.isdigit() else version)
     columns = {}
     for name in table.column_names:
         if table[name].null_count:
-            raise InvalidFileError(f"{path}: column `{name}` must have no empty cells. {_AGAIN}")
+            raise InvalidFileError(f"{path}: column `{name}` must have no empty cells. {AGAIN}")
         is_text = pa.types.is_string(table.schema.field(name).type)
         values = table[name].to_pylist() if is_text else table[name].to_numpy()
         columns[name] = np.array(values, dtype=np.str_) if is_text else values
     return columns
 
 
-def _write_votes(certificates: "NodeCertificates", path: Path) -> None:
-    arrays: dict[str, Any] = {
-        "format_version": np.array(FORMAT_VERSION),
-        "targets": certificates.targets,
-        "selection_votes": certificates.selection_votes,
-        "estimation_votes": certificates.estimation_votes,
-    }
-    if certificates.threat.trusted is not None:
-        arrays["trusted"] = certificates.threat.trusted
-    arrays |= smoothing_arrays(certificates.smoothing)
-    for name in ("attackers", "estimation_predictions"):
-        if getattr(certificates, name) is not None:
-            arrays[name] = getattr(certificates, name)
-    if certificates.collective is not None:
-        arrays |= {f"{_COLLECTIVE}{field.name}": getattr(certificates.collective, field.name) for field in _FIELDS}
-    np.savez_compressed(path, **arrays)
-
-
-def _read_votes(path: Path) -> dict[str, NDArray[Any]]:
-    with _readable(path, "a NumPy archive"), path.open("rb") as file:  # np.load leaves a broken file open
-        archive = np.load(file, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("a single array")
-        with archive:
-            arrays = {name: archive[name] for name in archive.files}
-    version = arrays.pop("format_version", None)
-    check_version(path, None if version is None else version.tolist())
-    required = {"targets", "selection_votes", "estimation_votes"}
-    collective = {f"{_COLLECTIVE}{field.name}" for field in _FIELDS}
-    optional = {"trusted", "attackers", "estimation_predictions", *SINGLE_PROBABILITIES, *collective}
-    if not required <= set(arrays) <= required | optional or set(arrays) & collective not in (set(), collective):
-        raise InvalidFileError(f"{path} must hold {sorted(required)}, got {sorted(arrays)}. {_AGAIN}")
-    return arrays
-
-
 def _read_summary(path: Path) -> dict[str, Any]:
-    with _readable(path, "JSON"):
+    with readable(path, "JSON"):
         record = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(record, dict):
-        raise InvalidFileError(f"{path} must hold an object, got {type(record).__name__}. {_AGAIN}")
+        raise InvalidFileError(f"{path} must hold an object, got {type(record).__name__}. {AGAIN}")
     check_version(path, record.pop("format_version", None))
     return record
 
 
 def _check_report(path: Path) -> None:
-    with _readable(path, "a page"):
+    with readable(path, "a page"):
         complete = path.read_text(encoding="utf-8").rstrip().endswith("</html>")
     if not complete:
-        raise InvalidFileError(f"{path} ends before its end. {_AGAIN}")
-
-
-@contextlib.contextmanager
-def _readable(path: Path, kind: str) -> Iterator[None]:
-    try:
-        yield
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        KeyError,
-        zipfile.BadZipFile,
-        zlib.error,
-        NotImplementedError,
-    ) as error:
-        raise InvalidFileError(f"{path} cannot be read as {kind} ({error}). {_AGAIN}") from error
+        raise InvalidFileError(f"{path} ends before its end. {AGAIN}")
 
 
 def _arguments(
@@ -321,7 +261,7 @@ def _arguments(
     certificate, graph, threat = config["certificate"], config["graph"], config["threat"]
     if threat["has_trusted_nodes"] is not ("trusted" in votes):
         raise InvalidFileError(
-            f"{folder / VOTES} must hold `trusted` if and only if {CONFIG} says `has_trusted_nodes`. {_AGAIN}"
+            f"{folder / VOTES} must hold `trusted` if and only if {CONFIG} says `has_trusted_nodes`. {AGAIN}"
         )
     try:
         radii = range(1, sum(name.removeprefix(DELTA_PREFIX).isdigit() for name in columns) + 1)
@@ -331,7 +271,7 @@ def _arguments(
             **{name: columns[name] for name in _COLUMNS},
         }
     except (KeyError, ValueError) as error:
-        raise InvalidFileError(f"{folder / TABLE} lacks a column ({error}). {_AGAIN}") from error
+        raise InvalidFileError(f"{folder / TABLE} lacks a column ({error}). {AGAIN}") from error
     if not np.array_equal(arrays["targets"], votes["targets"]):
         raise InvalidFileError(
             f"{folder / VOTES} and {TABLE} must be about the same targets. They come from different runs."
@@ -348,7 +288,7 @@ def _arguments(
         "threat": NodeFeatureThreat(min_distance=threat["min_distance"], trusted=votes.get("trusted")),
         "attackers": votes.get("attackers"),
         "estimation_predictions": votes.get("estimation_predictions"),
-        "collective": _collective(votes),
+        "collective": collective_of(votes),
         "delta_methods": columns.get("delta_method"),
         **{name: certificate[name] for name in _SCALARS},
         "graph_fingerprint": graph["fingerprint"],
@@ -356,16 +296,6 @@ def _arguments(
         "num_edges": graph["num_edges"],
         "provenance": config["provenance"],
     }
-
-
-def _collective(votes: dict[str, NDArray[Any]]) -> CollectiveCertificate | None:
-    if f"{_COLLECTIVE}budgets" not in votes:
-        return None
-    values = {field.name: votes[f"{_COLLECTIVE}{field.name}"] for field in _FIELDS}
-    plain: dict[str, Any] = {}
-    for name, value in values.items():
-        plain[name] = value.item() if value.ndim == 0 else tuple(value.tolist()) if value.dtype.kind == "U" else value
-    return CollectiveCertificate(**plain)
 
 
 _SCALARS = ("num_layers", "engine", "alpha", "simultaneous", "rule", "method", "seed")
@@ -396,10 +326,10 @@ def _check_agreement(
     expected = to_columns(loaded)
     if list(expected) != list(columns):
         unknown = sorted(set(columns) - set(expected)) or "another order"
-        raise InvalidFileError(f"{folder / TABLE} must have the columns of a run, got {unknown}. {_AGAIN}")
+        raise InvalidFileError(f"{folder / TABLE} must have the columns of a run, got {unknown}. {AGAIN}")
     for name in ("whole_field", "class_name"):  # derived: not read, so they must not say something else
         if name in expected and not np.array_equal(np.asarray(expected[name]), columns[name]):
-            raise InvalidFileError(f"{folder / TABLE}: column `{name}` contradicts the others. {_AGAIN}")
+            raise InvalidFileError(f"{folder / TABLE}: column `{name}` contradicts the others. {AGAIN}")
     if summary.get("num_targets") != len(loaded):
         raise InvalidFileError(
             f"{folder / SUMMARY} is about {summary.get('num_targets')!r} targets, the other files about "

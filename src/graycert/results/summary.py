@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graycert.certificates import is_sound
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio, clean_accuracy
@@ -155,6 +156,17 @@ def table_note(certificates: "NodeCertificates") -> str:
         f"Shares of all {len(certificates):,} targets, rounded down. Radius 0: targets with a prediction. "
         "Certified: at least ρ nodes could attack the target, and any ρ of them fail. Whole field: also "
         "targets with fewer such nodes that hold whatever all of them do."
+    )
+
+
+def shares_in_words(radius: NDArray[np.int64], num_eligible: NDArray[np.int64], *, max_radius: int) -> str:
+    """Return the share of targets with a prediction, and those certified at each radius up to the first without any."""
+    counts = certified_ratio(radius, num_eligible, max_radius=max_radius).counts.tolist()
+    shown = next((rho for rho, count in enumerate(counts) if rho and not count), max_radius)
+    shares = ", ".join(f"ρ = {rho}: {percent(counts[rho], radius.size)}" for rho in range(1, shown + 1))
+    return (
+        f"Targets with a prediction: {percent(counts[0], radius.size)}. Certified against ρ of at least ρ nodes that "
+        f"could attack, rounded down: {shares}."
     )
 
 
