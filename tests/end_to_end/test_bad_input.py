@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import graycert.sampling  # noqa: F401 - its kernels make their cache folder below HOME, which must not be the test's
 from support.commands import FAST, left_behind, run_command, write_graph, write_tables
 
 
