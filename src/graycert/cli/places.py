@@ -1,12 +1,11 @@
 """Where commands write when they are not told, and single files written as a whole or not at all."""
 
-import os
 import re
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from graycert._files import write_atomically
 from graycert.errors import InvalidFileError
 
 
@@ -50,15 +49,6 @@ def write_file(file: Path, write: Callable[[Path], None]) -> None:
         InvalidFileError: If the place cannot be written to.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-        os.close(descriptor)
-        working = Path(name)
-        try:
-            write(working)
-            working.chmod(0o644)  # mkstemp keeps it private
-            working.replace(file)
-        finally:
-            working.unlink(missing_ok=True)
+        write_atomically(file, write)
     except OSError as error:
         raise InvalidFileError(f"`--out` must be writable, got {file} ({error.strerror or error}).") from error

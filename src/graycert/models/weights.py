@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialize_tensors
 
+from graycert._files import write_atomically
 from graycert._validation import check_choice
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
 from graycert.models.build import build_from_config
@@ -59,9 +59,8 @@ def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: d
     except (TypeError, ValueError) as error:  # before anything is written
         raise InvalidParameterError(f"`notes` must hold plain values that JSON can store, got {error}.") from error
     try:
-        weights.parent.mkdir(parents=True, exist_ok=True)
-        _write_atomically(weights, serialize_tensors(tensors))
-        _write_atomically(config_path(weights), text.encode())
+        write_atomically(weights, lambda file: file.write_bytes(serialize_tensors(tensors)))
+        write_atomically(config_path(weights), lambda file: file.write_text(text, encoding="utf-8"))
     except OSError as error:
         raise InvalidFileError(
             f"`path` must be a place that can be written to, got {weights}: {error.strerror or error}. "
@@ -140,14 +139,3 @@ def _read_config(path: Path) -> ModelConfig:
         return config
     except (KeyError, TypeError, GraycertError) as error:
         raise InvalidFileError(f"{path} does not describe a graycert model: {error}.") from error
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -1,0 +1,95 @@
+"""How figures look: one colour and line for each method or model, everywhere the same."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from graycert.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Colours for readers with any colour vision (Okabe and Ito, 2008); lines tell them apart in black and white.
+BLACK, ORANGE, SKY, GREEN, YELLOW = "#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442"
+BLUE, VERMILION, PURPLE, GREY = "#0072b2", "#d55e00", "#cc79a7", "#7f7f7f"
+
+LINES: dict[str, dict[str, Any]] = {
+    # who is hostile
+    "distance >= 1": {"color": BLUE, "linestyle": "-", "marker": "o"},
+    "distance 2": {"color": VERMILION, "linestyle": "--", "marker": "s"},
+    # bound and rule
+    "Theorem 3": {"color": BLUE, "linestyle": "-", "marker": "o"},
+    "exact": {"color": GREEN, "linestyle": "--", "marker": "^"},
+    "event-aware": {"color": PURPLE, "linestyle": "-.", "marker": "D"},
+    "union bound": {"color": ORANGE, "linestyle": ":", "marker": "v"},
+    "tree": {"color": GREEN, "linestyle": "--", "marker": "^"},
+    # baselines
+    "interception smoothing": {"color": BLUE, "linestyle": "-", "marker": "o"},
+    "sparse smoothing": {"color": ORANGE, "linestyle": "--", "marker": "v"},
+    "Levine, local": {"color": VERMILION, "linestyle": "-.", "marker": "s"},
+    "Levine, global": {"color": PURPLE, "linestyle": ":", "marker": "D"},
+    "subgraph voting": {"color": GREEN, "linestyle": "--", "marker": "^"},
+    "MLP": {"color": GREY, "linestyle": (0, (1, 1)), "marker": ""},
+    # architectures
+    "GCN": {"color": ORANGE, "linestyle": ":", "marker": "v"},
+    "GAT": {"color": BLUE, "linestyle": "-", "marker": "o"},
+    "GATv2": {"color": GREEN, "linestyle": "--", "marker": "^"},
+    "SMA": {"color": PURPLE, "linestyle": "-.", "marker": "D"},
+    # what is smoothed
+    "deletion and ablation": {"color": BLUE, "linestyle": "-", "marker": "o"},
+    "deletion": {"color": VERMILION, "linestyle": "--", "marker": "s"},
+    "ablation": {"color": GREEN, "linestyle": ":", "marker": "^"},
+    # graph before the attack
+    "full graph": {"color": BLUE, "linestyle": "-", "marker": "o"},
+    "GDC": {"color": VERMILION, "linestyle": "--", "marker": "s"},
+    # model variants
+    "without skip": {"color": BLUE, "linestyle": "-", "marker": "o"},
+    "with skip": {"color": VERMILION, "linestyle": "--", "marker": "s"},
+}
+"""Line style by the name in the legend."""
+
+ORDER = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+"""Colours of things that have no name above, e.g. five values of a parameter."""
+
+HEATMAP = "viridis"  # rises in lightness, also in print
+
+_RC: Any = {  # matplotlib types each key
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,  # text stays text
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4,
+}
+
+
+@contextmanager
+def paper_style() -> Iterator[None]:
+    """Draw in the style of all figures while the block runs.
+
+    Raises:
+        InvalidParameterError: If matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+    except ModuleNotFoundError as error:
+        raise InvalidParameterError('figures need matplotlib: pip install "graycert[figures]".') from error
+    with mpl.rc_context(_RC):
+        yield
+
+
+def new_figure(rows: int = 1, columns: int = 1, *, width: float = 3.6, height: float = 2.8) -> "tuple[Figure, Any]":
+    """Return a figure of panels, each ``width`` by ``height`` inches, and its axes, shape (rows, columns)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(columns * width, rows * height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
