@@ -61,6 +61,28 @@ def certify_again(
     radius = certificates.max_radius if max_radius is None else check_integer("max_radius", max_radius, at_least=1)
     method = check_method(certificates.method if method is None else method, num_layers=certificates.num_layers)
     _refuse_another_graph(certificates, data)
+    return concluded_anew(
+        dataclasses.replace(certificates, collective=None),
+        data,
+        threat=threat,
+        rule=rule,
+        method=method,
+        alpha=alpha,
+        max_radius=radius,
+    )
+
+
+def concluded_anew(
+    certificates: NodeCertificates,
+    data: Any,
+    *,
+    threat: NodeFeatureThreat,
+    rule: str,
+    method: str,
+    alpha: float,
+    max_radius: int,
+) -> NodeCertificates:
+    """Do the work of `certify_again`: nothing is checked, and a collective certificate is kept as it is."""
     adjacency = as_adjacency(data)
     smoothing = smoothing_on(data, smoothing_from_stored_order(data, certificates.smoothing))
     deltas = evaluate_deltas(
@@ -69,7 +91,7 @@ def certify_again(
         smoothing=smoothing,
         threat=threat,
         num_layers=certificates.num_layers,
-        max_radius=radius,
+        max_radius=max_radius,
         method=method,
     )
     found = conclude(
@@ -98,7 +120,6 @@ def certify_again(
         num_eligible=deltas.num_eligible,
         attackers=found.attackers,
         estimation_predictions=certificates.estimation_predictions if rule == "event-aware" else None,
-        collective=None,
         **{name: getattr(found, name) for name in CONCLUSIONS},
     )
 

@@ -5,13 +5,14 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from graycert._versions import versions
 from graycert.cli import graphs, models
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import CertifyConfig
 from graycert.cli.console import Console
 from graycert.cli.node_files import read_nodes, read_trusted
 from graycert.cli.places import default_run
-from graycert.cli.provenance import versions, weights_sha256
+from graycert.cli.provenance import weights_sha256
 from graycert.cli.training import check_training, train_model
 
 _NOT_SETTINGS = {"out", "overwrite", "data_root"}  # where files are says nothing about what was done

@@ -4,12 +4,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from graycert._versions import versions
 from graycert.cli import graphs, models
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import TrainConfig
 from graycert.cli.console import Console
 from graycert.cli.places import check_file, default_run
-from graycert.cli.provenance import versions, weights_sha256
+from graycert.cli.provenance import weights_sha256
 from graycert.cli.training import check_training, train_model
 
 _DEFAULTS = TrainConfig()

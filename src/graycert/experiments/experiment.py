@@ -37,6 +37,12 @@ class Kind(Settings):
         """Return the sweeps that the tables need; none, but for figures of robustness against accuracy."""
         return []
 
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """Names of the graphs that it needs."""
+        needed = [job.graphs for job in self.jobs()] + [sweep.graphs for sweep in self.sweeps()]
+        return tuple(dict.fromkeys(name for names in needed for name in names))
+
     @abstractmethod
     def tables(self, results: "Results") -> dict[str, "pd.DataFrame"]:
         """Return the numbers behind the figure from the results of all jobs; the first table is the main one."""
@@ -58,6 +64,7 @@ class Claim(Settings):
         measure: Name of the number, one of `Kind.measures`.
         at_least: Smallest value that agrees with it.
         at_most: Largest value that agrees with it.
+        scales: Scales at which it can be checked; a stand-in for a missing graph cannot.
         remark: What a reader should know about the comparison, e.g. why it comes out otherwise.
     """
 
@@ -65,6 +72,7 @@ class Claim(Settings):
     measure: str
     at_least: float | None = None
     at_most: float | None = None
+    scales: tuple[Scale, ...] = SCALES
     remark: str = ""
 
     @model_validator(mode="after")

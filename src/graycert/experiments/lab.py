@@ -1,13 +1,16 @@
 """What jobs share within a process: graphs, splits and trained models."""
 
+import hashlib
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from graycert._files import write_atomically
 from graycert.errors import InvalidFileError
 from graycert.experiments.job import Job
 from graycert.experiments.results import Arrays, Results
-from graycert.experiments.settings import SplitSettings, TrainingSettings
+from graycert.experiments.settings import SplitSettings, TrainingSettings, settings_hash
 
 
 class Lab:
@@ -26,9 +29,11 @@ class Lab:
         self._split = lru_cache(maxsize=16)(self._make_split)
 
     def do(self, job: Job) -> Arrays:
-        """Return the result of a job, from its file if it was done."""
+        """Return the result of a job, from its file if it was done, and the ``seconds`` that it took."""
         if job not in self.results:
-            self.results.write(job, job.run(self))
+            started = time.perf_counter()
+            found = job.run(self)
+            self.results.write(job, {**found, "seconds": time.perf_counter() - started})
         return self.results[job]
 
     def split(self, settings: SplitSettings) -> Any:
@@ -64,7 +69,25 @@ class Lab:
     def _load(self, name: str) -> Any:
         from graycert.data import load_graph
 
-        return load_graph(name, data_root=self.data_root)
+        data = load_graph(name, data_root=self.data_root)
+        self._refuse_changed_graph(name, data)
+        return data
+
+    def _refuse_changed_graph(self, name: str, data: Any) -> None:
+        """Results are known by the graph's name, so behind a name there must always be the same graph."""
+        from graycert.graph import graph_fingerprint
+
+        digest = hashlib.sha256(data.y.cpu().numpy().tobytes() if data.get("y") is not None else b"")
+        features = None if data.get("x") is None else data.x.numpy()
+        found = f"{graph_fingerprint(data.edge_index.numpy(), data.num_nodes, features)} {digest.hexdigest()}"
+        file = self.folder / "graphs" / f"{settings_hash('graph', {'name': name})}.txt"
+        if not file.exists():
+            write_atomically(file, lambda path: path.write_text(f"{name}\n{found}\n", encoding="utf-8"))
+        elif file.read_text(encoding="utf-8").splitlines()[-1] != found:
+            raise InvalidFileError(
+                f"{name} is another graph than the one that the results in {self.folder} were computed on. Choose "
+                "another folder for the results, or give the graph another name."
+            )
 
     def _make_split(self, graph: str, kind: str, seed: int, per_class: int) -> Any:
         from graycert.data import inductive_split, transductive_split

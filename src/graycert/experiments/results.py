@@ -39,7 +39,7 @@ class Results:
         if not file.is_file():
             raise KeyError(job)
         try:
-            with np.load(file, allow_pickle=False) as stored:
+            with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
                 return {name: stored[name] for name in stored.files}
         except (OSError, ValueError, zipfile.BadZipFile) as error:
             raise InvalidFileError(f"{file} is damaged ({error}). Delete it: it is computed again.") from error

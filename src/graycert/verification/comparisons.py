@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert.certificates import CollectiveCertificate
+from graycert.certification.again import CONCLUSIONS
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
 from graycert.graph import graph_fingerprint
 from graycert.results import NodeCertificates
 from graycert.verification.findings import VerificationCheck
-from graycert.verification.recomputation import CONCLUSIONS, by_votes
+from graycert.verification.recomputation import by_votes
 
 FLOAT_TOLERANCE = 1e-12
 """Largest accepted difference of a stored float: mathematical libraries of platforms differ in their last bits.

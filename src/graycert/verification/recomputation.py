@@ -4,13 +4,9 @@ import dataclasses
 from typing import Any
 
 from graycert.certificates import certify_votes, simultaneous_level
+from graycert.certification.again import CONCLUSIONS, concluded_anew
 from graycert.certification.collective import certify_collectively
-from graycert.certification.conclusion import conclude
-from graycert.deltas import evaluate_deltas
-from graycert.graph import as_adjacency, smoothing_from_stored_order, smoothing_on
 from graycert.results import NodeCertificates
-
-CONCLUSIONS = ("prediction", "radius", "status", "p_lower", "p_upper")
 
 
 def recompute(stored: NodeCertificates, graph: Any | None) -> NodeCertificates:
@@ -32,39 +28,19 @@ def _from_votes(stored: NodeCertificates) -> NodeCertificates:
 
 
 def _from_graph(stored: NodeCertificates, graph: Any) -> NodeCertificates:
-    adjacency = as_adjacency(graph)
-    smoothing = smoothing_on(graph, smoothing_from_stored_order(graph, stored.smoothing))
-    deltas = evaluate_deltas(
-        adjacency,
-        stored.targets,
-        smoothing=smoothing,
-        threat=stored.threat,
-        num_layers=stored.num_layers,
-        max_radius=stored.max_radius,
-        method=stored.method,
-    )
-    found = conclude(
-        adjacency,
-        deltas,
-        selection_votes=stored.selection_votes,
-        estimation_votes=stored.estimation_votes,
-        estimation_predictions=stored.estimation_predictions,
-        smoothing=smoothing,
-        threat=stored.threat,
-        num_layers=stored.num_layers,
-        alpha=stored.alpha,
-        simultaneous=stored.simultaneous,
-        rule=stored.rule,
-        seed=stored.seed,
-    )
-    recomputed = dataclasses.replace(
+    again = concluded_anew(
         stored,
-        delta_upper=deltas.delta_upper,
-        delta_methods=None if stored.delta_methods is None else deltas.methods,
-        receptive_field_size=deltas.receptive_field_size,
-        num_eligible=deltas.num_eligible,
-        **{name: getattr(found, name) for name in CONCLUSIONS},
+        graph,
+        threat=stored.threat,
+        rule=stored.rule,
+        method=stored.method,
+        alpha=stored.alpha,
+        max_radius=stored.max_radius,
     )
+    unchecked: dict[str, Any] = {"attackers": stored.attackers}  # a search may find another set that harms as much
+    if stored.delta_methods is None:
+        unchecked["delta_methods"] = None
+    recomputed = dataclasses.replace(again, **unchecked)
     if stored.collective is None:
         return recomputed
     together = certify_collectively(recomputed, graph, budgets=stored.collective.budgets.tolist())
