@@ -18,6 +18,7 @@ from graycert.cli.certify import certify
 from graycert.cli.config_file import type_problem
 from graycert.cli.datasets import datasets
 from graycert.cli.report import report
+from graycert.cli.reproduce import reproduce
 from graycert.cli.train import train
 from graycert.cli.verify import verify
 from graycert.errors import GraycertError
@@ -51,7 +52,7 @@ def build_app() -> App:
         print_error=False,
         result_action="return_value",
     )
-    for command in (certify, train, bounds, verify, report, datasets):
+    for command in (certify, train, bounds, verify, report, reproduce, datasets):
         app.command(command)
     return app
 

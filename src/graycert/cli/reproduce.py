@@ -46,7 +46,7 @@ def reproduce(
     from graycert.experiments.reproduce import PAGE
     from graycert.experiments.reproduce import reproduce as do
 
-    number = check_integer("workers", workers or os.cpu_count() or 1, at_least=1)
+    number = check_integer("workers", os.cpu_count() or 1 if workers is None else workers, at_least=1)
     outcomes = do(
         chosen(experiments),
         Path(out).expanduser(),
