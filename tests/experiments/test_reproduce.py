@@ -120,14 +120,14 @@ def test_wrong_files_name_file_and_key(tmp_path):
 def test_the_command_runs_a_file_and_says_what_differs(tmp_path, capsys):
     file = tmp_path / "squares.toml"
     file.write_text(DEFINITION)
-    arguments = ("reproduce", file, "--out", tmp_path / "out", "--workers", 1)
-    done = run_command(capsys, *arguments)
+    arguments = ("reproduce", file, "--out", tmp_path / "out")
+    done = run_command(capsys, *arguments, "--workers", 1)
     assert done.status == 0
     assert re.search(r"squares are small \| always +4 +at most 1 +differs", done.out)
     assert "squares: less than in the paper. two numbers" in done.out
     assert "squares: They are not." in done.out
     assert str(tmp_path / "out/small/squares") in done.out
-    checked = run_command(capsys, *arguments, "--check", "--json", "--quiet")
+    checked = run_command(capsys, *arguments, "--workers", 1, "--check", "--json", "--quiet")
     assert (checked.status, checked.err) == (1, "")
     (found,) = checked.record["experiments"]
     assert found["record"]["measures"] == {"largest": 4.0}
