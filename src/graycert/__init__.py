@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from graycert.audit import audit_model as audit_model
     from graycert.certificates import certify_votes as certify_votes
     from graycert.certification import certify as certify
+    from graycert.certification.again import certify_again as certify_again
     from graycert.certification.by_retention import certify_by_retention as certify_by_retention
     from graycert.certification.collective import certify_collectively as certify_collectively
     from graycert.certification.randomized_ablation import certify_randomized_ablation as certify_randomized_ablation
@@ -65,6 +66,7 @@ _HOME = {
     "audit_model": "graycert.audit",
     "build_model": "graycert.models",
     "certify": "graycert.certification",
+    "certify_again": "graycert.certification.again",
     "certify_by_retention": "graycert.certification.by_retention",
     "certify_collectively": "graycert.certification.collective",
     "certify_randomized_ablation": "graycert.certification.randomized_ablation",

@@ -31,10 +31,12 @@ def progress_bar(work: str, *, total: int, unit: str, shown: bool) -> Iterator[A
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """Units per second."""
+        """Units per second, or per hour."""
 
         def render(self, task: Any) -> Text:
-            return Text(f"{task.speed:,.0f} {unit}/s" if task.speed else "")
+            if not task.speed:
+                return Text("")
+            return Text(f"{task.speed:,.0f} {unit}/s" if task.speed >= 1 else f"{3600 * task.speed:,.0f} {unit}/h")
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     console = Console(stderr=True)

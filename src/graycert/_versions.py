@@ -3,14 +3,12 @@
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-_PACKAGES = {"torch": "torch", "pyg": "torch-geometric", "numpy": "numpy", "scipy": "scipy"}
+_PACKAGES = {"graycert": "graycert", "torch": "torch", "pyg": "torch-geometric", "numpy": "numpy", "scipy": "scipy"}
 
 
 def versions() -> dict[str, str]:
     """Return the versions of graycert, Python and the libraries that compute."""
-    from graycert import __version__
-
-    found = {"graycert": __version__, "python": platform.python_version()}
+    found = {"python": platform.python_version()}
     for name, package in _PACKAGES.items():
         try:
             found[name] = version(package)

@@ -1,15 +1,12 @@
 """Training under sparse smoothing: fresh flips of attributes in every epoch."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from graycert._progress import progress_bar
-from graycert._validation import check_integer, check_positive, check_seed
 from graycert.baselines.sparse_draws import AttributeDraws
 from graycert.baselines.sparse_smoothing import SparseSmoothing
 from graycert.data import SplitPart, validate_data
@@ -17,8 +14,9 @@ from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
 from graycert.sampling import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
-from graycert.training import EarlyStopping, TrainingRecord
+from graycert.training import TrainingRecord
 from graycert.training.features import Features
+from graycert.training.fit import check_recipe, fit
 from graycert.training.smoothed_loss import Batch, SmoothedLoss
 
 _UNTOUCHED = InterceptionSmoothing(p_delete=0.0, p_ablate=0.0)
@@ -118,7 +116,7 @@ def train_sparse_smoothing(
     held_out = [validation.batch(range(draw, draw + 1)) for draw in range(_VALIDATION_DRAWS)]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        stopping, epochs = _fit(
+        stopping, epochs = fit(
             model,
             lambda epoch: training(training.batch(range(epoch, epoch + 1), drop=model.config.dropout)),
             lambda: float(torch.stack([validation(batch) for batch in held_out]).mean()),
@@ -140,40 +138,6 @@ def train_sparse_smoothing(
         seed=seed,
         seconds=time.perf_counter() - started,
     )
-
-
-def _fit(
-    model: InterceptionGNN,
-    training_loss: Callable[[int], Tensor],
-    validation_loss: Callable[[], float],
-    *,
-    optimizer: torch.optim.Optimizer,
-    max_epochs: int,
-    patience: int,
-    progress: bool,
-) -> tuple[EarlyStopping, int]:
-    """Take steps until the validation loss no longer falls; the model is left with the best weights."""
-    stopping, epoch = EarlyStopping(patience), 0
-    with progress_bar("training", total=max_epochs, unit="epochs", shown=progress) as advance:
-        for epoch in range(1, max_epochs + 1):
-            model.train()
-            optimizer.zero_grad()
-            training_loss(epoch).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            model.eval()
-            with torch.inference_mode():
-                seen = validation_loss()
-            if not seen < float("inf"):
-                raise InvalidParameterError(
-                    f"`learning_rate` must keep the loss finite, got a validation loss of {seen} in epoch {epoch}. "
-                    "Choose a smaller one."
-                )
-            stopping.observe(seen, model)
-            advance(1, f"validation loss {seen:.3f}")
-            if stopping.should_stop:
-                break
-    stopping.restore(model)
-    return stopping, epoch
 
 
 def _check_arguments(
@@ -201,9 +165,4 @@ def _check_arguments(
         raise InvalidParameterError(f"`smoothing` must be a SparseSmoothing, got {type(smoothing).__name__}.")
     for part in (split.train, split.validation):
         validate_data(part.data, need_labels=True)
-    check_positive("learning_rate", learning_rate)
-    if weight_decay != 0:
-        check_positive("weight_decay", weight_decay, hint="0 switches it off.")
-    check_integer("max_epochs", max_epochs, at_least=1)
-    check_integer("patience", patience, at_least=1)
-    check_seed(seed)
+    check_recipe(learning_rate, weight_decay, max_epochs, patience, seed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from graycert._lazy import attach
 
 if TYPE_CHECKING:
+    from graycert.certification.again import certify_again as certify_again
     from graycert.certification.by_retention import RetentionCertificates as RetentionCertificates
     from graycert.certification.by_retention import certify_by_retention as certify_by_retention
     from graycert.certification.collective import DEFAULT_BUDGETS as DEFAULT_BUDGETS
@@ -26,6 +27,7 @@ _HOME = {
     "RetentionCertificates": "graycert.certification.by_retention",
     "SequentialResult": "graycert.certification.sequential",
     "certify": "graycert.certification.monte_carlo",
+    "certify_again": "graycert.certification.again",
     "certify_by_retention": "graycert.certification.by_retention",
     "certify_collectively": "graycert.certification.collective",
     "certify_randomized_ablation": "graycert.certification.randomized_ablation",

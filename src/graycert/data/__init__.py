@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from graycert.data.catalogue import DatasetRow as DatasetRow
     from graycert.data.catalogue import describe_datasets as describe_datasets
     from graycert.data.checks import validate_data as validate_data
+    from graycert.data.diffusion import sparsify_by_diffusion as sparsify_by_diffusion
     from graycert.data.load import load_graph as load_graph
     from graycert.data.preparation import prepare_graph as prepare_graph
     from graycert.data.splits import InductiveSplit as InductiveSplit
@@ -28,6 +29,7 @@ _HOME = {
     "inductive_split": "graycert.data.splits",
     "load_graph": "graycert.data.load",
     "prepare_graph": "graycert.data.preparation",
+    "sparsify_by_diffusion": "graycert.data.diffusion",
     "transductive_split": "graycert.data.splits",
     "validate_data": "graycert.data.checks",
 }

@@ -1,6 +1,7 @@
 """Shares of certified targets, and areas under their curves."""
 
 from graycert.metrics.aucrc import aucrc, normalized_aucrc, normalized_certified_ratio
+from graycert.metrics.pareto import dominated_area, dominated_share, dominating_points, within_accuracy
 from graycert.metrics.ratios import (
     DENOMINATORS,
     RatioCurve,
@@ -18,6 +19,10 @@ __all__ = [
     "certified_accuracy",
     "certified_ratio",
     "clean_accuracy",
+    "dominated_area",
+    "dominated_share",
+    "dominating_points",
     "normalized_aucrc",
     "normalized_certified_ratio",
+    "within_accuracy",
 ]

@@ -5,14 +5,12 @@ from typing import Any
 
 import torch
 
-from graycert._progress import progress_bar
-from graycert._validation import check_integer, check_positive, check_seed
 from graycert.data import validate_data
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing import InterceptionSmoothing
-from graycert.training.early_stopping import EarlyStopping
+from graycert.training.fit import check_recipe, fit
 from graycert.training.part_smoothing import smoothing_on_part
 from graycert.training.record import TrainingRecord
 from graycert.training.smoothed_loss import SmoothedLoss
@@ -63,13 +61,7 @@ def train(
     """
     _check_arguments(model, split, smoothing, learning_rate, weight_decay, max_epochs, patience, seed)
     started = time.perf_counter()
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
-    stopping = EarlyStopping(patience)
-    epoch = 0
-    with (
-        torch.random.fork_rng(devices=[]),
-        progress_bar("training", total=max_epochs, unit="epochs", shown=progress) as advance,
-    ):
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         on_training, on_validation = (
             smoothing_on_part(smoothing, split.test, part) for part in (split.train, split.validation)
@@ -77,27 +69,17 @@ def train(
         training = SmoothedLoss(model, split.train, on_training, CoinStream(seed, Purpose.TRAINING))
         validation = SmoothedLoss(model, split.validation, on_validation, CoinStream(seed, Purpose.VALIDATION))
         held_out = validation.batch(range(_VALIDATION_DRAWS))
-        for epoch in range(1, max_epochs + 1):
-            model.train()
-            optimizer.zero_grad()
-            loss = training(training.batch(range(epoch, epoch + 1), drop=model.config.dropout))
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            model.eval()
-            with torch.inference_mode():
-                seen = float(validation(held_out))
-            if not seen < float("inf"):
-                raise InvalidParameterError(
-                    f"`learning_rate` must keep the loss finite, got a validation loss of {seen} in epoch {epoch} "
-                    f"with learning_rate={learning_rate}. Choose a smaller one."
-                )
-            stopping.observe(seen, model)
-            advance(1, f"validation loss {seen:.3f}")
-            if stopping.should_stop:
-                break
-    stopping.restore(model)
+        stopping, epochs = fit(
+            model,
+            lambda epoch: training(training.batch(range(epoch, epoch + 1), drop=model.config.dropout)),
+            lambda: float(validation(held_out)),
+            optimizer=torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True),
+            max_epochs=max_epochs,
+            patience=patience,
+            progress=progress,
+        )
     return TrainingRecord(
-        epochs=epoch,
+        epochs=epochs,
         best_epoch=stopping.best_epoch,
         best_validation_loss=stopping.best_loss,
         p_delete=smoothing.p_delete if isinstance(smoothing.p_delete, float) else smoothing.delete_in_words,
@@ -139,9 +121,4 @@ def _check_arguments(
             f"`model` must take {split.train.data.x.size(1)} features for this graph, got a model for "
             f"{model.config.num_features}. Build it with build_model(..., split)."
         )
-    check_positive("learning_rate", learning_rate)
-    if weight_decay != 0:
-        check_positive("weight_decay", weight_decay, hint="0 switches it off.")
-    check_integer("max_epochs", max_epochs, at_least=1)
-    check_integer("patience", patience, at_least=1)
-    check_seed(seed)
+    check_recipe(learning_rate, weight_decay, max_epochs, patience, seed)
