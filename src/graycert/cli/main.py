@@ -19,6 +19,7 @@ from graycert.cli.config_file import type_problem
 from graycert.cli.datasets import datasets
 from graycert.cli.report import report
 from graycert.cli.reproduce import reproduce
+from graycert.cli.sweep import sweep
 from graycert.cli.train import train
 from graycert.cli.verify import verify
 from graycert.errors import GraycertError
@@ -52,7 +53,7 @@ def build_app() -> App:
         print_error=False,
         result_action="return_value",
     )
-    for command in (certify, train, bounds, verify, report, reproduce, datasets):
+    for command in (certify, train, bounds, verify, report, reproduce, sweep, datasets):
         app.command(command)
     return app
 

@@ -14,7 +14,18 @@ from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.experiments.experiment import SCALES, Experiment, Kind
 
 KINDS = {
+    "baseline-curves": "graycert.experiments.kinds.baseline_curves:BaselineCurves",
+    "bottleneck": "graycert.experiments.kinds.bottleneck:Bottleneck",
     "certified-curves": "graycert.experiments.kinds.certified_curves:CertifiedCurves",
+    "collective-curves": "graycert.experiments.kinds.collective_curves:CollectiveCurves",
+    "derandomization": "graycert.experiments.kinds.derandomization:Derandomization",
+    "naive-baseline": "graycert.experiments.kinds.naive_baseline:NaiveBaseline",
+    "pareto": "graycert.experiments.kinds.pareto:ParetoFronts",
+    "radius-limit": "graycert.experiments.kinds.radius_limit:RadiusLimit",
+    "shared-edges": "graycert.experiments.kinds.shared_edges:SharedEdges",
+    "single-source-heatmap": "graycert.experiments.kinds.single_source_heatmap:SingleSourceHeatmap",
+    "sample-efficiency": "graycert.experiments.kinds.sample_efficiency:SampleEfficiency",
+    "smoothing-heatmap": "graycert.experiments.kinds.smoothing_heatmap:SmoothingHeatmap",
 }
 """Where each kind is; imported when used."""
 

@@ -4,9 +4,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from graycert.experiments.job import Job
+from graycert.experiments.job import Job, silent
 from graycert.experiments.lab import Lab
 from graycert.experiments.settings import Conclusion, Count, Probability, TrainingSettings
+from graycert.experiments.target_choice import chosen_targets
 
 
 class CertifyJob(Job):
@@ -53,7 +54,7 @@ class CertifyJob(Job):
         from graycert.certification.again import certify_again
 
         split = lab.split(self.training)
-        targets = self._targets(split)
+        targets = chosen_targets(split.test.nodes.numpy(), self.num_targets, seed=self.training.seed)
         data = self._graph(split.test.data, targets)
         first = min(self.conclusions, key=lambda each: (each.rule != "event-aware", each.min_distance))
         nearest = min(each.min_distance for each in self.conclusions)
@@ -70,7 +71,7 @@ class CertifyJob(Job):
             method=first.method,
             max_radius=self.max_radius,
             seed=self.training.seed if self.seed is None else self.seed,
-            say=_silent,  # a sweep visits settings that certify nothing: that is a result, not a warning
+            say=silent,  # a sweep visits settings that certify nothing: that is a result, not a warning
         )
         arrays: dict[str, Any] = {"targets": certificates.targets, "labels": certificates.labels}
         for each in self.conclusions:
@@ -81,13 +82,6 @@ class CertifyJob(Job):
             for name in ("radius", "num_eligible", "prediction", "p_lower", "p_upper"):
                 arrays[f"{each.name}/{name}"] = getattr(found, name)
         return arrays
-
-    def _targets(self, split: Any) -> Any:
-        nodes = split.test.nodes.numpy()
-        if self.num_targets is None or self.num_targets >= nodes.size:
-            return nodes
-        order = np.argsort(np.random.PCG64(self.training.seed).random_raw(nodes.size), kind="stable")
-        return np.sort(nodes[order[: self.num_targets]])
 
     def _graph(self, data: Any, targets: Any) -> Any:
         if self.test_graph == "as it is":
@@ -107,7 +101,3 @@ class CertifyJob(Job):
         thinner = data.clone()
         thinner.edge_index = torch.from_numpy(edges)
         return thinner
-
-
-def _silent(message: str) -> None:
-    del message

@@ -42,13 +42,30 @@ class Lab:
 
     def model(self, settings: TrainingSettings) -> Any:
         """Return the trained model, in evaluation mode, from its files if it was trained before."""
+        from filelock import FileLock
+
         import graycert as gc
 
-        file = self.folder / "models" / f"{settings.key}.safetensors"
-        try:
-            return gc.load_model(file)
-        except InvalidFileError:  # not there, or cut off by a crash of the machine
-            pass
+        file = self._model_file(settings)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(file.with_suffix(".lock")):  # two workers that need one model train it once
+            try:
+                return gc.load_model(file)
+            except InvalidFileError:  # not there, or cut off by a crash of the machine
+                return self._train(settings, file)
+
+    def forget_model(self, settings: TrainingSettings) -> None:
+        """Remove the files of a trained model that nothing else will need."""
+        file = self._model_file(settings)
+        for suffix in (".safetensors", ".json", ".lock"):
+            file.with_suffix(suffix).unlink(missing_ok=True)
+
+    def _model_file(self, settings: TrainingSettings) -> Path:
+        return self.folder / "models" / f"{settings.key}.safetensors"
+
+    def _train(self, settings: TrainingSettings, file: Path) -> Any:
+        import graycert as gc
+
         split = self.split(settings)
         model = gc.build_model(
             settings.architecture, split, num_layers=settings.num_layers, skip=settings.skip, seed=settings.seed

@@ -11,6 +11,7 @@ from graycert._versions import versions
 from graycert.errors import GraycertError, InvalidFileError
 from graycert.experiments.catalogue import catalogue
 from graycert.experiments.experiment import Experiment, Kind, Scale
+from graycert.experiments.job import silent
 from graycert.experiments.lab import Lab
 from graycert.experiments.page import write_page
 from graycert.experiments.pool import run_jobs
@@ -71,7 +72,7 @@ def reproduce(
     Returns:
         What became of each experiment, in order. One that lacks a graph, or fails, does not stop the others.
     """
-    say = say or _silent
+    say = say or silent
     with paper_style():  # is matplotlib there? Better told now than after the computations
         pass
     lab = Lab(Path(folder) / "lab", data_root=data_root)
@@ -194,7 +195,3 @@ def _in_words(outcome: Outcome) -> str:
     verdicts = [each.verdict for each in outcome.record.comparisons]
     agreed = f", {verdicts.count('agrees')} of {len(verdicts)} claims agree" if verdicts else ""
     return f"{name} done{agreed}: {outcome.folder}"
-
-
-def _silent(message: str) -> None:
-    del message

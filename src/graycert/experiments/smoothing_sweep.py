@@ -24,7 +24,10 @@ VERSION = 1  # raise it when equal settings have other trials
 Smoothed = Literal["deletion and ablation", "deletion", "ablation"]
 TrainingRule = Literal["drawn separately", "equal", "more", "less"]
 
-OBJECTIVES = {"clean_accuracy": "maximize", "aucrc": "maximize"}
+ROBUSTNESS = "normalized_aucrc"
+"""How robust a trial is: bounded, so that it depends neither on the largest radius looked at nor on a few hubs."""
+
+OBJECTIVES = {"clean_accuracy": "maximize", ROBUSTNESS: "maximize"}
 """What a trial is judged by."""
 
 MAX_RADIUS = 10
@@ -37,18 +40,19 @@ _MORE_ABLATION = {"equal": 0.0, "more": 0.1, "less": -0.1}
 class SharedTrainingDesign(RandomDesign):
     """Points of which several have the training parameters in common, so that their model is trained once.
 
-    Point i has the training parameters of point i mod ``num_trainings`` and all others of its own. Neighbouring
-    trials differ in their model, so that two workers seldom wait for the same one.
+    Neighbours differ in their model, so that two workers do not train the same: with two trials per training, the
+    models of trials 0 to 7 are 0, 1, 0, 1, 2, 3, 2, 3. Model i has the training parameters of point i.
 
     Args:
-        num_trainings: Number of different models.
+        trials_per_training: Number of trials that share a model.
     """
 
-    num_trainings: int
+    trials_per_training: int
 
     def point(self, index: int) -> dict[str, float]:
         """Return the parameters of trial ``index``."""
-        training = super().point(index % self.num_trainings)
+        block, place = divmod(index, 2 * self.trials_per_training)
+        training = super().point(2 * block + place % 2)
         return {
             name: training[name] if name.startswith("train_") else value for name, value in super().point(index).items()
         }
@@ -67,7 +71,7 @@ class SmoothingSweep(Settings):
         num_estimation: n1.
         num_targets: Certify so many test nodes, drawn by the seed; None takes all.
         num_trials: Number of distributions.
-        num_trainings: Number of models that the trials share, if training parameters are drawn separately; None
+        trials_per_training: Number of trials that share a model, if training parameters are drawn separately; None
             trains one for each trial.
         low_discrepancy: Spread the distributions evenly instead of drawing them independently.
         seed: Seed of the distributions, so sweeps with equal seeds visit the same ones.
@@ -84,7 +88,7 @@ class SmoothingSweep(Settings):
     num_estimation: Count = 3_000
     num_targets: Count | None = None
     num_trials: Count = 1_000
-    num_trainings: Count | None = None
+    trials_per_training: Count | None = None
     low_discrepancy: bool = False
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 13
 
@@ -92,8 +96,8 @@ class SmoothingSweep(Settings):
     def _draws_all_probabilities(self) -> "SmoothingSweep":
         if self.training.p_delete or self.training.p_ablate:
             raise ValueError("training.p_delete and training.p_ablate must be left out, because they are swept")
-        if self.num_trainings is not None and self.training_rule != "drawn separately":
-            raise ValueError("num_trainings needs the training rule 'drawn separately'")
+        if self.trials_per_training is not None and self.training_rule != "drawn separately":
+            raise ValueError("trials_per_training needs the training rule 'drawn separately'")
         return self
 
     @property
@@ -116,10 +120,13 @@ class SmoothingSweep(Settings):
     def design(self) -> RandomDesign:
         """Where its trials lie."""
         ranges = dict.fromkeys(self.parameters, (0.0, 1.0))
-        if self.num_trainings is None:
+        if self.trials_per_training is None:
             return RandomDesign(ranges=ranges, seed=self.seed, low_discrepancy=self.low_discrepancy)
         return SharedTrainingDesign(
-            ranges=ranges, seed=self.seed, low_discrepancy=self.low_discrepancy, num_trainings=self.num_trainings
+            ranges=ranges,
+            seed=self.seed,
+            low_discrepancy=self.low_discrepancy,
+            trials_per_training=self.trials_per_training,
         )
 
     def job(self, point: Mapping[str, float]) -> CertifyJob:
@@ -196,7 +203,7 @@ class Trial:
         lab = _lab_of_process(self.folder, self.data_root)
         job = self.sweep.job(params)
         arrays = lab.do(job)
-        if self.sweep.num_trainings is None:  # no other trial has this model, and thousands would fill the disk
+        if self.sweep.trials_per_training is None:  # no other trial has this model, and thousands would fill the disk
             lab.forget_model(job.training)
         first, *others = self.sweep.conclusions
         numbers = trial_numbers(arrays, first)
@@ -241,7 +248,7 @@ def run_smoothing_sweeps(
     progress: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> None:
-    """Run sweeps that were not run, going on where an earlier call was interrupted.
+    """Run sweeps that were not run, going on where an earlier call was interrupted; trials that failed are retried.
 
     Args:
         sweeps: Some may be equal.
@@ -263,7 +270,7 @@ def run_smoothing_sweeps(
     ]
     if not to_run:
         return
-    for result in run_sweeps(to_run, workers=num_workers, progress=progress):
+    for result in run_sweeps(to_run, workers=num_workers, progress=progress, retry_failed=True):
         for failure in result.failed:
             if say is not None:
                 say(f"trial {failure.index} of a sweep failed: {failure.error}")

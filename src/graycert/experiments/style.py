@@ -39,6 +39,11 @@ LINES: dict[str, dict[str, Any]] = {
     "deletion and ablation": {"color": BLUE, "linestyle": "-", "marker": "o"},
     "deletion": {"color": VERMILION, "linestyle": "--", "marker": "s"},
     "ablation": {"color": GREEN, "linestyle": ":", "marker": "^"},
+    "0.1 less in training": {"color": GREEN, "linestyle": "-", "marker": "o"},
+    "as much in training": {"color": BLUE, "linestyle": "--", "marker": "s"},
+    "0.1 more in training": {"color": VERMILION, "linestyle": ":", "marker": "^"},
+    # one adversary against all targets
+    "together": {"color": VERMILION, "linestyle": "-", "marker": "s"},
     # graph before the attack
     "full graph": {"color": BLUE, "linestyle": "-", "marker": "o"},
     "GDC": {"color": VERMILION, "linestyle": "--", "marker": "s"},
@@ -52,6 +57,7 @@ ORDER = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 """Colours of things that have no name above, e.g. five values of a parameter."""
 
 HEATMAP = "viridis"  # rises in lightness, also in print
+DIFFERENCES = "PuOr"  # of both signs, for readers with any colour vision
 
 _RC: Any = {  # matplotlib types each key
     "figure.dpi": 100,

@@ -1,0 +1,56 @@
+"""The options of `graycert sweep`; loads neither torch nor NumPy."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+from pydantic import Field
+
+from graycert.cli.configs import Config
+
+
+class SweepConfig(Config):
+    """Options of `graycert sweep`."""
+
+    graph: Annotated[str, Field(description="Name (see `graycert datasets`) or file: .npz, .pt, .csv, .parquet.")] = (
+        "wordnet_nouns"
+    )
+    data_root: Annotated[str | None, Field(description="Folder with graph files; else GRAYCERT_DATA.")] = None
+    split: Annotated[
+        str, Field(description="inductive (held-out nodes are not in the training graph) or transductive.")
+    ] = "inductive"
+    per_class: Annotated[int, Field(description="Training nodes, and validation nodes, of each class.")] = 20
+    seed: Annotated[int, Field(description="Seeds the split, weights, training, votes, and where trials lie.")] = 0
+    model: Annotated[str, Field(description="gat, gcn, gatv2 or sma.")] = "gat"
+    skip: Annotated[bool, Field(description="Add a connection from a node's own features to its output.")] = True
+    num_layers: Annotated[int, Field(description="Message-passing steps.")] = 2
+    max_epochs: Annotated[int, Field(description="Limit of training epochs.")] = 1_000
+    patience: Annotated[int, Field(description="Epochs without improvement before training stops.")] = 50
+    learning_rate: Annotated[float, Field(description="Of Adam.")] = 1e-3
+    weight_decay: Annotated[float, Field(description="Of Adam.")] = 5e-4
+    smooth: Annotated[
+        str,
+        Field(
+            description="What is smoothed: both, deletion or ablation. Probabilities are drawn from [0, 1], for "
+            "training and for certifying separately."
+        ),
+    ] = "both"
+    min_distance: Annotated[int, Field(description="Hostile nodes are at least that many hops away.")] = 2
+    n0: Annotated[int, Field(description="Draws that choose the class.")] = 1_000
+    n1: Annotated[int, Field(description="Further draws that bound its lead.")] = 3_000
+    alpha: Annotated[float, Field(description="Failure probability per target.")] = 0.01
+    rule: Annotated[str, Field(description="See `graycert certify`.")] = "sound"
+    method: Annotated[
+        str, Field(description="Bound of Δ over sets of nodes: auto, exact, surrogate, tree, multiplicative or union.")
+    ] = "auto"
+    sampler: Annotated[
+        str, Field(description="Where trials lie: random, or nsga2 or tpe, which learn from the trials before.")
+    ] = "random"
+    budget: Annotated[str, Field(description='Trials in all ("200"), or a time for this call ("30min", "2h").')] = "200"
+    workers: Annotated[int | None, Field(description="Processes. Default: the number of processors.")] = None
+    out: Annotated[
+        str | None,
+        Field(description="Folder; one that holds a sweep goes on. Default: runs/sweep-GRAPH-TIME."),
+    ] = None
+    retry_failed: Annotated[
+        bool, Parameter(negative=()), Field(description="Run trials again that failed in an earlier call.")
+    ] = False
