@@ -6,7 +6,7 @@ import sys
 import typing
 from pathlib import Path
 
-from graycert.cli import bounds, certify, datasets, report, train, verify
+from graycert.cli import bounds, certify, datasets, report, reproduce, sweep, train, verify
 from graycert.cli.configs import Config
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
@@ -16,6 +16,8 @@ COMMANDS = {
     "bounds": bounds.bounds,
     "verify": verify.verify,
     "report": report.report,
+    "reproduce": reproduce.reproduce,
+    "sweep": sweep.sweep,
     "datasets": datasets.datasets,
 }
 BLOCK = re.compile(r"(<!-- options: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -38,13 +40,16 @@ def _options(command: typing.Any) -> typing.Iterator[tuple[str, object, str]]:
             for key, field in kind[0].model_fields.items():
                 yield _flag(key, field.metadata, field.annotation), _default(field.default), field.description or ""
             continue
+        several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
         positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
         option = (
-            f"`{name.upper()}`"
+            f"`{name.upper()} ...`"
+            if several
+            else f"`{name.upper()}`"
             if positional
             else "`--quiet`, `-q`"
             if name == "quiet"
-            else f"`--{name.replace('_', '-')}`"
+            else f"`--{name.rstrip('_').replace('_', '-')}`"
         )
         yield option, _default(parameter.default), documented[name]
 

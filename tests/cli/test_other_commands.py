@@ -35,6 +35,9 @@ def test_help_and_version_load_neither_torch_nor_numpy():
         (["train", "--learning-rate", "-1"], 2),
         (["bounds", "--p-delete", "2"], 2),
         (["verify", "/no/such/run"], 2),
+        (["reproduce", "--list"], 0),
+        (["reproduce", "fig-99"], 2),
+        (["sweep", "--budget", "0"], 2),
     ],
 )
 def test_what_needs_no_model_loads_no_torch(arguments, status, tmp_path):
@@ -55,7 +58,7 @@ def test_a_bare_command_says_what_to_do_first(capsys):
     assert "First steps" in found.out
 
 
-@pytest.mark.parametrize("command", ["certify", "train", "bounds", "verify", "report", "datasets"])
+@pytest.mark.parametrize("command", ["certify", "train", "bounds", "verify", "report", "reproduce", "sweep", "datasets"])
 def test_every_command_explains_itself(command, capsys):
     found = run_command(capsys, command, "--help")
     assert found.status == 0

@@ -6,19 +6,19 @@ from pathlib import Path
 from graycert._files import write_atomically
 from graycert.experiments.record import Comparison, Record
 
+_HEAD = "# Reproduction\n\nWritten by `graycert reproduce`."
 _VERDICTS = {"agrees": "agrees", "differs": "**differs**", "not checked": "not checked"}
 
 
-def write_page(records: Sequence[Record], file: Path, *, images: str = "{id}/figure.png", title: str = "") -> None:
+def write_page(records: Sequence[Record], file: Path, *, images: str = "{id}/figure.png", head: str = _HEAD) -> None:
     """Write a Markdown page.
 
     Args:
         records: One per experiment, in order.
         file: Of the page.
         images: Where the page finds the figure of an experiment, with its ``{id}``.
-        title: Text before the table; default a heading.
+        head: Text before the table.
     """
-    head = title or "# Reproduction\n\nWritten by `graycert reproduce`."
     parts = [head.rstrip(), _summary(records), _table(records), *(_section(each, images) for each in records)]
     write_atomically(file, lambda path: path.write_text("\n\n".join(parts) + "\n", encoding="utf-8"))
 

@@ -103,7 +103,7 @@ def reproduce(
             problems = [failed[job] for job in kinds[each.id].jobs() if job in failed]
             outcomes[each.id] = _finish(each, kinds[each.id], lab, Path(folder) / scale, scale, problems)
             say(_in_words(outcomes[each.id]))
-    write_page(_all_records(Path(folder) / scale), Path(folder) / scale / PAGE)
+    write_page(read_all(Path(folder) / scale), Path(folder) / scale / PAGE)
     return [outcomes[each.id] for each in experiments]
 
 
@@ -176,8 +176,8 @@ def _core_seconds(kind: Kind, lab: Lab) -> float:
     return sum(float(lab.results[job]["seconds"]) for job in dict.fromkeys(jobs) if job in lab.results)
 
 
-def _all_records(folder: Path) -> list[Record]:
-    """Return the records of all experiments that were ever done there, in the order of the catalogue."""
+def read_all(folder: Path) -> list[Record]:
+    """Return the records of all experiments that were ever done in ``folder``, in the order of the catalogue."""
     known = list(catalogue())
     found = []
     for place in sorted(folder.glob("*/record.json")):

@@ -249,10 +249,13 @@ class BaselineCurves(Kind):
 
     def _draw_panel(self, axes: "Axes", panel: str, rows: "pd.DataFrame") -> None:
         seen: dict[str, int] = {}
-        for each in (each for each in self._curves if each.panel == panel):
+        for place, each in enumerate(each for each in self._curves if each.panel == panel):
             index = seen.get(each.draws_name, 0)
             seen[each.draws_name] = index + 1
-            _draw_line(axes, each.label, rows[rows["label"] == each.label], _style(each.draws_name, index))
+            style = _style(each.draws_name, index) | {
+                "markersize": max(6.5 - 1.5 * place, 3.5)
+            }  # equal curves are seen
+            _draw_line(axes, each.label, rows[rows["label"] == each.label], style)
         if self.mlp_floor:
             _draw_line(axes, MLP, rows[rows["label"] == MLP], LINES[MLP])
 
