@@ -58,7 +58,10 @@ def test_a_bare_command_says_what_to_do_first(capsys):
     assert "First steps" in found.out
 
 
-@pytest.mark.parametrize("command", ["certify", "train", "bounds", "verify", "report", "reproduce", "sweep", "datasets"])
+COMMANDS = ["certify", "train", "bounds", "verify", "report", "reproduce", "sweep", "datasets"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command, capsys):
     found = run_command(capsys, command, "--help")
     assert found.status == 0

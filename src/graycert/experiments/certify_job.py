@@ -75,10 +75,12 @@ class CertifyJob(Job):
         )
         arrays: dict[str, Any] = {"targets": certificates.targets, "labels": certificates.labels}
         for each in self.conclusions:
-            threat = gc.NodeFeatureThreat(min_distance=each.min_distance)
-            found = certify_again(
-                certificates, data, threat=threat, rule=each.rule, method=each.method, alpha=each.alpha
-            )
+            found = certificates
+            if each != first or each.min_distance != nearest:
+                threat = gc.NodeFeatureThreat(min_distance=each.min_distance)
+                found = certify_again(
+                    certificates, data, threat=threat, rule=each.rule, method=each.method, alpha=each.alpha
+                )
             for name in ("radius", "num_eligible", "prediction", "p_lower", "p_upper"):
                 arrays[f"{each.name}/{name}"] = getattr(found, name)
         return arrays

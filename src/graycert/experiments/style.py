@@ -30,6 +30,7 @@ LINES: dict[str, dict[str, Any]] = {
     "Levine, global": {"color": PURPLE, "linestyle": ":", "marker": "D"},
     "subgraph voting": {"color": GREEN, "linestyle": "--", "marker": "^"},
     "MLP": {"color": GREY, "linestyle": (0, (1, 1)), "marker": ""},
+    "no messages": {"color": BLACK, "linestyle": (0, (6, 2)), "marker": ""},
     # architectures
     "GCN": {"color": ORANGE, "linestyle": ":", "marker": "v"},
     "GAT": {"color": BLUE, "linestyle": "-", "marker": "o"},

@@ -57,14 +57,28 @@ def lines(experiment, scale="paper"):
     return experiment.at_scale(scale).lines_of_panels()
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_figures_share_sweeps(scale):
-    swept = {each.id: {sweep.key for sweep in each.at_scale(scale).sweeps()} for each in FIGURES}
+def keys(scale):
+    return {each.id: {sweep.key for sweep in each.at_scale(scale).sweeps()} for each in FIGURES}
+
+
+def test_figures_share_sweeps():
+    swept = keys("paper")
     assert swept["fig-6a"] | swept["fig-6b"] | swept["fig-6c"] == swept["beyond-fig-6"] <= swept["fig-11"]
     assert swept["fig-5b"] <= swept["fig-11"]
     for number in (11, 12, 13, 14):
         assert len(swept["fig-5a"] & swept[f"fig-{number}"]) == 1
     assert len(set().union(*swept.values())) == 72 + 9 + 3
+
+
+def test_at_small_scale_figures_with_claims_are_trained_as_in_the_paper():
+    swept = keys("small")
+    assert swept["fig-6a"] | swept["fig-6b"] | swept["fig-6c"] == swept["beyond-fig-6"]
+    assert len(swept["fig-5a"] & swept["fig-6a"]) == 1
+    small = {each.id: each.at_scale("small") for each in FIGURES}
+    for each in FIGURES:
+        trained_fully = (small[each.id].learning_rate, small[each.id].max_epochs) == (1e-3, 1_000)
+        assert trained_fully == (not each.source.endswith("(App. H)"))
+        assert small[each.id].margin == 0.05
 
 
 @pytest.mark.parametrize("experiment", FIGURES, ids=lambda each: each.id)

@@ -11,7 +11,7 @@ from graycert.experiments.contenders import AnyContender, Certified, Contender, 
 from graycert.experiments.experiment import Kind
 from graycert.experiments.mlp_job import MLPJob
 from graycert.experiments.settings import Count, SplitSettings, TrainingSettings
-from graycert.experiments.style import BLACK, LINES, new_figure
+from graycert.experiments.style import LINES, new_figure
 from graycert.metrics import (
     DENOMINATORS,
     RatioCurve,
@@ -34,7 +34,6 @@ MLP = "MLP"
 _LINE = ["panel", "label"]
 _QUANTITIES = ("certified ratio", "certified accuracy")
 _NOTES = {"all": "", "paper": "", "whole_field": "\n(whole fields count at every $\\rho$)"}
-_NO_MESSAGES = {"color": BLACK, "linestyle": (0, (6, 2)), "marker": ""}
 _SHADES = (0.0, 0.5, -0.45, 0.25)  # from the colour of a method towards white, or black
 _LINES = ("-", "--", ":", "-.")
 _MARKERS = "os^D"
@@ -297,7 +296,7 @@ def _style(name: str, index: int) -> dict[str, Any]:
     """Return the look of a method; more settings of it have other shades, lines and markers."""
     from matplotlib.colors import to_rgb
 
-    style = LINES.get(name, _NO_MESSAGES)
+    style = LINES[name]
     if index == 0:
         return style
     towards = 1.0 if _SHADES[index] > 0 else 0.0
