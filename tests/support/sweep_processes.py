@@ -22,7 +22,7 @@ from support.sweep_processes import logged_sweep
 run_sweep(logged_sweep(sys.argv[1], trials=int(sys.argv[2]), seconds=float(sys.argv[3])), workers=2, progress=True)
 assert "torch" not in sys.modules
 """
-PATIENCE = 60.0  # seconds after which a process that should have done something is taken to hang
+PATIENCE = 300.0  # seconds after which a process that should have done something is taken to hang
 
 
 def logged_sweep(folder: str | Path, *, trials: int, seconds: float) -> Sweep:
