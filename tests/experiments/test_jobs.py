@@ -1,11 +1,15 @@
 """Jobs are known by their settings, done once, and stored whole."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import psutil
 import pytest
 from pydantic import ValidationError
 
@@ -18,6 +22,7 @@ from graycert.experiments.pool import run_jobs
 from graycert.experiments.results import Results
 from graycert.experiments.settings import Conclusion, TrainingSettings
 from support.commands import write_graph
+from support.toy_kind import SlowJob
 
 
 @pytest.fixture(scope="module")
@@ -180,3 +185,36 @@ def test_settings_load_without_torch():
         "import sys, graycert.experiments.certify_job, graycert.experiments.catalogue; sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from graycert.experiments.pool import run_jobs
+from support.toy_kind import SlowJob
+if __name__ == "__main__":
+    run_jobs([SlowJob(number=number) for number in range(40)], Path(sys.argv[1]), num_workers=2)
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_what_was_done_is_kept_and_no_worker_outlives_its_parent(tmp_path, ending):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, str(program), str(tmp_path / "lab")]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as parent:
+        results = Results(tmp_path / "lab" / "results")
+        jobs = [SlowJob(number=number) for number in range(40)]
+        patience = time.monotonic() + 300
+        while not any(job in results for job in jobs) and time.monotonic() < patience:
+            time.sleep(0.1)
+        workers = psutil.Process(parent.pid).children(recursive=True)
+        parent.send_signal(ending)
+        parent.wait(300)
+    _, alive = psutil.wait_procs(workers, timeout=60)
+    assert alive == []
+    done = [job for job in jobs if job in results]
+    assert 0 < len(done) < 40
+    for job in done:
+        assert int(results[job]["square"]) == job.number**2

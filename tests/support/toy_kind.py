@@ -1,5 +1,6 @@
 """A kind of experiment that takes no time: squares of numbers."""
 
+import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -60,6 +61,16 @@ class SquareJob(Job):
         if self.number == 13:
             raise ValueError("thirteen")
         return {"square": self.number**2}
+
+
+class SlowJob(SquareJob):
+    """Takes a moment."""
+
+    job: ClassVar[str] = "slow"
+
+    def run(self, lab):
+        time.sleep(0.3)
+        return super().run(lab)
 
 
 class Squares(Kind):

@@ -1,6 +1,7 @@
 """`graycert reproduce`: the figures and tables of the paper, each with one command."""
 
 import os
+import textwrap
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,6 +11,7 @@ from graycert.cli.console import Console, table
 
 _NO_NEGATIVE = Parameter(negative=())
 _OUT = "runs/reproduce"
+_WIDTH = 110
 
 
 def reproduce(
@@ -102,7 +104,8 @@ def _list(console: Console, names: tuple[str, ...], data_root: str | None) -> in
     from graycert.experiments.experiment import SCALES
 
     at_hand = {row.name for row in describe_datasets(data_root) if row.available in ("embedded", "file")}
-    rows, records = [], []
+    rows: list[tuple[str, ...]] = []
+    records: list[dict[str, Any]] = []
     for each in chosen(names or ("all",)):
         missing = {scale: sorted(set(each.at_scale(scale).graphs) - at_hand) for scale in SCALES}
         cost = {scale: each.minutes.get(scale) for scale in SCALES}
@@ -124,8 +127,19 @@ def _list(console: Console, names: tuple[str, ...], data_root: str | None) -> in
         "Minutes on two cores (measured; paper scale: estimated), after results that experiments share are there, and "
         "graphs that are missing. `graycert reproduce NAME` computes at small scale, --scale paper at full size.",
     ]
+    for record in records:
+        lines += ["", f"{record['id']}: {record['title']} ({record['source']})"]
+        lines += _indented(str(record["description"]))
+        if record["reduction"]:
+            lines += _indented(f"At small scale: {record['reduction']}")
+        for scale, missing in record["missing_graphs"].items():
+            lines += [f"  At {scale} scale not at hand: {', '.join(missing)} (graycert datasets)"] if missing else []
     console.result("\n".join(lines), {"command": "reproduce", "list": records})
     return 0
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 def _cost(minutes: float | None, missing: list[str]) -> str:

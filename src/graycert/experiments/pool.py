@@ -1,6 +1,12 @@
 """Jobs on several processes, each of which keeps its graphs and models."""
 
 import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -10,6 +16,8 @@ from graycert._progress import progress_bar
 from graycert.errors import GraycertError
 from graycert.experiments.job import Job
 from graycert.experiments.lab import Lab
+
+_EVERY = 30.0  # seconds between lines
 
 
 def run_jobs(
@@ -29,7 +37,7 @@ def run_jobs(
         data_root: Folder with graph files; None takes GRAYCERT_DATA.
         num_workers: Processes; 1 works in this one.
         progress: Show a progress bar on standard error if it is a terminal.
-        say: Told of each job that failed.
+        say: Told of each job that failed and, where there is no terminal for a bar, now and then how far it is.
 
     Returns:
         Jobs that failed, with the reason. The others are stored.
@@ -54,19 +62,28 @@ def run_jobs(
             return failed
         context = multiprocessing.get_context("spawn")  # torch and Numba do not survive a fork
         with ProcessPoolExecutor(num_workers, context, _start, (folder, data_root)) as pool:
-            waiting: dict[Future[str | None], Job] = {pool.submit(_do, job): job for job in open_jobs}
-            while waiting:
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    job = waiting.pop(future)
-                    try:
+            told = time.monotonic()
+            try:
+                waiting: dict[Future[str | None], Job] = {pool.submit(_do, job): job for job in open_jobs}
+                while waiting:
+                    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        job = waiting.pop(future)
                         note(job, future.result())
-                    except BrokenProcessPool:
-                        raise GraycertError(
-                            "a worker process was killed (out of memory?). What was done is kept: run the command "
-                            "again to go on, with fewer `--workers`."
-                        ) from None
-                    advance(1, job.job)
+                        advance(1, job.job)
+                    if say is not None and time.monotonic() - told >= _EVERY and not sys.stderr.isatty():
+                        told = time.monotonic()
+                        say(f"{len(open_jobs) - len(waiting)} of {len(open_jobs)} jobs done")
+            except BrokenProcessPool:
+                raise GraycertError(
+                    "a worker process was killed (out of memory?). What was done is kept: run the command again to go "
+                    "on, with fewer `--workers`."
+                ) from None
+            except BaseException:  # interrupted: what is not stored by now is done again next time
+                pool.shutdown(wait=False, cancel_futures=True)
+                for worker in multiprocessing.active_children():
+                    worker.kill()
+                raise
     return failed
 
 
@@ -74,12 +91,22 @@ _LAB: Lab | None = None
 
 
 def _start(folder: Path, data_root: str | None) -> None:
-    """Prepare a worker: one thread each, and nothing of the parent's."""
+    """Prepare a worker: one thread each, deaf to Ctrl-C, which its parent hears, and gone when the parent is."""
     global _LAB
     import torch
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
     torch.set_num_threads(1)
     _LAB = Lab(folder, data_root=data_root)
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    multiprocessing.connection.wait([parent.sentinel])
+    os._exit(1)  # a killed parent leaves its workers waiting for jobs for ever
 
 
 def _do(job: Job) -> str | None:

@@ -192,6 +192,6 @@ def _in_words(outcome: Outcome) -> str:
     name = outcome.experiment.id
     if outcome.record is None:
         return f"{name} failed: {outcome.problem}"
-    verdicts = [each.verdict for each in outcome.record.comparisons]
-    agreed = f", {verdicts.count('agrees')} of {len(verdicts)} claims agree" if verdicts else ""
+    verdicts = [each.verdict for each in outcome.record.comparisons if each.verdict != "not checked"]
+    agreed = f", {verdicts.count('agrees')} of {len(verdicts)} checked claims agree" if verdicts else ""
     return f"{name} done{agreed}: {outcome.folder}"
