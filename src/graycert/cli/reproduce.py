@@ -91,7 +91,7 @@ def _text(outcomes: list[Any], page: Path) -> str:
             (name, claim.text, "" if claim.value is None else f"{claim.value:.3g}", claim.limits, claim.verdict)
             for claim in each.record.comparisons
         ]
-    parts = [table(("experiment", "the paper says", "measured", "agrees if", "verdict"), rows, left=2)] if rows else []
+    parts = [table(("experiment", "claim", "measured", "agrees if", "verdict"), rows, left=2)] if rows else []
     parts += ["\n".join(notes)] if notes else []
     folders = [str(each.folder) for each in outcomes if each.folder is not None]
     parts.append("\n".join(["Written to", *(f"  {folder}" for folder in folders), f"  {page}"]))

@@ -33,7 +33,7 @@ def _summary(records: Sequence[Record]) -> str:
 
 
 def _table(records: Sequence[Record]) -> str:
-    rows = ["| what | the paper says | measured | agrees if | verdict |", "|---|---|--:|---|---|"]
+    rows = ["| what | claim | measured | agrees if | verdict |", "|---|---|--:|---|---|"]
     for each in records:
         name = f"[{each.id}](#{each.id})"
         if not each.comparisons:
