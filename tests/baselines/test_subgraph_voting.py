@@ -16,8 +16,8 @@ from graycert.baselines.subgraph_voting import (
     certify_subgraph_voting,
     hash_division,
     subgraphs,
-    training_smoothing,
 )
+from graycert.baselines.voting_training import training_smoothing
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.threat import NodeFeatureThreat
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph

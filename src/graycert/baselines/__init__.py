@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from graycert.baselines.sparse_training import train_sparse_smoothing as train_sparse_smoothing
     from graycert.baselines.subgraph_voting import SubgraphVotingCertificates as SubgraphVotingCertificates
     from graycert.baselines.subgraph_voting import certify_subgraph_voting as certify_subgraph_voting
-    from graycert.baselines.subgraph_voting import training_smoothing as training_smoothing
+    from graycert.baselines.voting_training import training_smoothing as training_smoothing
 
 _HOME = {
     "MLPCertificates": "graycert.baselines.mlp",
@@ -35,7 +35,7 @@ _HOME = {
     "naive_certified_ratio": "graycert.baselines.sparse_smoothing",
     "train_mlp": "graycert.baselines.mlp",
     "train_sparse_smoothing": "graycert.baselines.sparse_training",
-    "training_smoothing": "graycert.baselines.subgraph_voting",
+    "training_smoothing": "graycert.baselines.voting_training",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, _HOME)

@@ -28,6 +28,7 @@ from graycert._validation import check_integer, check_seed, check_targets
 from graycert.audit import audit_model
 from graycert.baselines.eligible_nodes import EligibleNodes, eligible_nodes
 from graycert.baselines.flipped_votes import attackable_radius, majority_radius
+from graycert.baselines.voting_training import MOST_SUBGRAPHS
 from graycert.data import validate_data
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
@@ -37,13 +38,10 @@ from graycert.sampling import evaluation_mode
 from graycert.sampling.levine_ablation import simple_adjacency
 from graycert.sampling.streams import mix
 from graycert.sampling.voting import check_scores, skip_logits_of
-from graycert.smoothing import InterceptionSmoothing
 from graycert.threat import NodeFeatureThreat
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-
-_MOST_SUBGRAPHS = 2**20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -162,7 +160,7 @@ def hash_division(num_nodes: int, *, num_subgraphs: int, seed: int) -> IntArray:
         True
     """
     check_integer("num_nodes", num_nodes, at_least=1)
-    check_integer("num_subgraphs", num_subgraphs, at_least=1, at_most=_MOST_SUBGRAPHS)
+    check_integer("num_subgraphs", num_subgraphs, at_least=1, at_most=MOST_SUBGRAPHS)
     text = f"graycert/1 subgraph division {check_seed(seed)}".encode()
     key = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
     hashed = mix(mix(torch.arange(num_nodes) + key)).numpy().view(np.uint64)
@@ -220,26 +218,6 @@ class SubgraphClassifier:
         with torch.inference_mode(), evaluation_mode(self.model):
             out = evaluate(self.model, self.rows, edges.to(self.rows.device), rowwise=self.rowwise)[self.targets]
         return out if self.skip_logits is None else out + self.skip_logits
-
-
-def training_smoothing(num_subgraphs: int) -> InterceptionSmoothing:
-    """Return what to train the base GNN with: p_d = 1 - 1/T and p_a = 0, graphs as sparse as the subgraphs.
-
-    `graycert.train` draws a fresh graph in every epoch, which stands for a subgraph of a fresh division. Under a random
-    hash an edge lies in a given subgraph with probability 1/T, and edges with different sources independently: all
-    in-edges of a node, and all edges of a field that is a tree. So there both have the same law. Edges that share
-    their source are kept or left out together by a division, independently by the draw. In return the recipe, with
-    optimiser and early stopping, is that of all other models.
-
-    Args:
-        num_subgraphs: Number T of subgraphs.
-
-    Example:
-        >>> training_smoothing(4)
-        InterceptionSmoothing(p_delete=0.75, p_ablate=0.0)
-    """
-    check_integer("num_subgraphs", num_subgraphs, at_least=1, at_most=_MOST_SUBGRAPHS)
-    return InterceptionSmoothing(p_delete=1 - 1 / num_subgraphs, p_ablate=0.0)
 
 
 def _is_attackable(edges: Tensor, targets: IntArray, eligible: EligibleNodes, *, num_layers: int) -> BoolArray:

@@ -225,7 +225,7 @@ class Voting(Contender):
 
     def job(self, base: TrainingSettings, draws: Draws) -> Job:
         """Return one computation for both distances; nothing is drawn, and all test nodes are certified."""
-        from graycert.baselines.subgraph_voting import training_smoothing
+        from graycert.baselines.voting_training import training_smoothing
 
         del draws
         p_delete = training_smoothing(self.num_subgraphs).p_delete

@@ -13,7 +13,7 @@ class VotingJob(Job):
     """One model that votes in T subgraphs, against hostile nodes at several distances.
 
     Args:
-        training: The model; `graycert.baselines.subgraph_voting.training_smoothing` says what suits T subgraphs.
+        training: The model; `graycert.baselines.training_smoothing` says what suits T subgraphs.
         num_subgraphs: T.
         min_distances: Hostile nodes are at least so many hops away.
 
