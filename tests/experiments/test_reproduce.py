@@ -74,7 +74,7 @@ def test_the_page_has_a_row_per_claim_of_all_that_was_done(experiment, tmp_path)
     reproduce([other], tmp_path)
     page = (tmp_path / "small" / "reproduction.md").read_text()
     assert "2 experiments, 8 claims: 2 agree, 2 differ, 4 could not be checked" in page
-    assert "| [squares](#squares) | squares are small \\| always | 4 | at most 1 | **differs** |" in page
+    assert "| [squares](#squares) | squares are small \\| always | 4 | at most 1 | **differs** They are not. |" in page
     assert "![Squares](squares/figure.png)" in page
     assert "They are not." in page
     assert "`graycert reproduce other`" in page

@@ -39,7 +39,7 @@ def _table(records: Sequence[Record]) -> str:
         if not each.comparisons:
             rows.append(f"| {name} | {each.title} | | | no claim |")
         rows += [
-            f"| {name} | {_cell(claim.text)} | {_number(claim)} | {claim.limits} | {_VERDICTS[claim.verdict]} |"
+            f"| {name} | {_cell(claim.text)} | {_number(claim)} | {claim.limits} | {_verdict(claim)} |"
             for claim in each.comparisons
         ]
     return "\n".join(rows)
@@ -65,6 +65,11 @@ def _section(record: Record, images: str) -> str:
 
 def _number(claim: Comparison) -> str:
     return "" if claim.value is None else f"{claim.value:.3g}"
+
+
+def _verdict(claim: Comparison) -> str:
+    why = f" {_cell(claim.remark)}" if claim.verdict == "differs" and claim.remark else ""
+    return _VERDICTS[claim.verdict] + why
 
 
 def _cell(text: str) -> str:
