@@ -4,14 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test test-all check docs bench bench-quick bench-large bench-tighter clean
+.PHONY: demo test test-processes test-all check docs bench bench-quick bench-large bench-tighter clean
 
 demo: $(STAMP)  ## train on the embedded graph, certify its test nodes, write a report
 	@$(BIN)/graycert certify --graph wordnet_nouns --model gcn --learning-rate 0.01 --max-epochs 200 \
 		--n0 200 --n1 1000 --out runs/demo --overwrite
 
 test: $(STAMP)  ## the default tests: CPU, offline
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not processes"
+
+test-processes: $(STAMP)  ## experiments and sweeps in several processes, some of them killed
+	$(BIN)/python -m pytest -q -m processes
 
 test-all: $(STAMP)  ## every test, minutes
 	$(BIN)/python -m pytest -q -n 2

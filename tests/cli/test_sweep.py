@@ -78,6 +78,7 @@ def comparable(out):
     return pd.read_parquet(out / "trials.parquet").drop(columns=["seconds", "worker"])
 
 
+@pytest.mark.processes
 @pytest.mark.end_to_end
 def test_a_killed_sweep_goes_on_and_ends_as_an_undisturbed_one(graph, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -155,6 +155,7 @@ def test_every_job_is_done_once_and_a_failed_one_does_not_stop_the_others(tmp_pa
     assert sorted(counts.read_text().split()) == ["1", "13", "13", "2", "3"]
 
 
+@pytest.mark.processes
 def test_workers_give_what_one_process_gives(graph, tmp_path):
     jobs = [job(graph, p_ablate=p_ablate) for p_ablate in (0.6, 0.7)]
     assert run_jobs(jobs, tmp_path / "two", num_workers=2) == {}
@@ -197,6 +198,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_done_is_kept_and_no_worker_outlives_its_parent(tmp_path, ending):
     program = tmp_path / "program.py"

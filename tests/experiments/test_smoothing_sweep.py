@@ -128,6 +128,7 @@ def test_shared_models_are_kept(graph, tmp_path):
     assert len(list((tmp_path / "results" / "certify").iterdir())) == 2
 
 
+@pytest.mark.processes
 @pytest.mark.end_to_end
 def test_a_sweep_that_several_figures_need_runs_once(graph, tmp_path):
     lab = Lab(tmp_path)
