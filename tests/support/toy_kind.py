@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pandas as pd
@@ -80,6 +81,7 @@ class Squares(Kind):
     numbers: tuple[int, ...]
     graph: str = ""
     broken: bool = False
+    swept: bool = False
 
     @property
     def graphs(self):
@@ -87,6 +89,9 @@ class Squares(Kind):
 
     def jobs(self):
         return [SquareJob(number=number) for number in self.numbers]
+
+    def sweeps(self):
+        return [SimpleNamespace(graphs=())] if self.swept else []
 
     def tables(self, results):
         squares = [int(results[job]["square"]) for job in self.jobs()]
