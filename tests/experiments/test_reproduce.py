@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -147,3 +148,11 @@ def test_a_missing_library_is_told_before_anything_is_computed(tmp_path, monkeyp
     with pytest.raises(InvalidParameterError, match=r"graycert\[figures\]"):
         reproduce([swept], tmp_path)
     assert left_behind(tmp_path) == []
+
+
+def test_the_example_in_the_documentation_is_an_experiment():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    experiment = parse(text, "docs/experiments.md")
+    (claim,) = experiment.claims
+    assert claim.measure == f"{experiment.settings['series'][0]['label']}: certified ratio at 3"
