@@ -4,13 +4,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from graycert.experiments.job import Job, silent
+from graycert.experiments.job import silent
 from graycert.experiments.lab import Lab
-from graycert.experiments.settings import Conclusion, Count, Probability, TrainingSettings
-from graycert.experiments.target_choice import chosen_targets
+from graycert.experiments.model_job import SampledJob
+from graycert.experiments.settings import Conclusion, Count, Probability
 
 
-class CertifyJob(Job):
+class CertifyJob(SampledJob):
     """One model under one smoothing distribution.
 
     Args:
@@ -32,21 +32,12 @@ class CertifyJob(Job):
 
     job: ClassVar[str] = "certify"
 
-    training: TrainingSettings
     p_delete: Probability
     p_ablate: Probability
     conclusions: tuple[Conclusion, ...] = (Conclusion(),)
     test_graph: Literal["as it is", "diffusion", "trees"] = "as it is"
-    num_selection: Count = 1_000
-    num_estimation: Count = 3_000
-    num_targets: Count | None = None
     max_radius: Count = 40
     seed: int | None = None
-
-    @property
-    def graphs(self) -> tuple[str, ...]:
-        """Names of the graphs that it needs."""
-        return (self.training.graph,)
 
     def run(self, lab: Lab) -> dict[str, Any]:
         """Certify, and conclude in every way asked for."""
@@ -54,7 +45,7 @@ class CertifyJob(Job):
         from graycert.certification.again import certify_again
 
         split = lab.split(self.training)
-        targets = chosen_targets(split.test.nodes.numpy(), self.num_targets, seed=self.training.seed)
+        targets = self.test_nodes(split)
         data = self._graph(split.test.data, targets)
         first = min(self.conclusions, key=lambda each: (each.rule != "event-aware", each.min_distance))
         nearest = min(each.min_distance for each in self.conclusions)

@@ -4,12 +4,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from graycert.experiments.job import Job, silent
+from graycert.experiments.job import silent
 from graycert.experiments.lab import Lab
-from graycert.experiments.settings import Count, Probability, TrainingSettings
+from graycert.experiments.model_job import ModelJob
+from graycert.experiments.settings import Count, Probability
 
 
-class CollectiveJob(Job):
+class CollectiveJob(ModelJob):
     """How many test nodes keep their prediction under each number of hostile nodes, at level alpha for all together.
 
     Args:
@@ -28,18 +29,12 @@ class CollectiveJob(Job):
 
     job: ClassVar[str] = "collective"
 
-    training: TrainingSettings
     p_delete: Probability
     p_ablate: Probability
     budgets: Annotated[tuple[Count, ...], Field(min_length=1)]
     num_selection: Count = 1_000
     num_estimation: Count = 3_000
     alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
-
-    @property
-    def graphs(self) -> tuple[str, ...]:
-        """Names of the graphs that it needs."""
-        return (self.training.graph,)
 
     def run(self, lab: Lab) -> dict[str, Any]:
         """Certify all test nodes, and count in three ways from the same votes."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from graycert.experiments.job import Job
 from graycert.experiments.lab import Lab
-from graycert.experiments.settings import Count, Probability, TrainingSettings
-from graycert.experiments.target_choice import chosen_targets
+from graycert.experiments.model_job import SampledJob
+from graycert.experiments.settings import Count, Probability
 
 
 class DerandomizedShareJob(Job):
@@ -56,7 +56,7 @@ class DerandomizedShareJob(Job):
         }
 
 
-class RetentionJob(Job):
+class RetentionJob(SampledJob):
     """Certificates of one model under node retention.
 
     Args:
@@ -74,18 +74,9 @@ class RetentionJob(Job):
 
     job: ClassVar[str] = "retention"
 
-    training: TrainingSettings
     keep_ratio: Probability
     tau: Count = 100_000
-    num_selection: Count = 1_000
-    num_estimation: Count = 3_000
     alpha: Probability = 0.01
-    num_targets: Count | None = None
-
-    @property
-    def graphs(self) -> tuple[str, ...]:
-        """Names of the graphs that it needs."""
-        return (self.training.graph,)
 
     def run(self, lab: Lab) -> dict[str, Any]:
         """Certify the test nodes."""
@@ -93,7 +84,7 @@ class RetentionJob(Job):
         from graycert.retention import UniformRetention
 
         split = lab.split(self.training)
-        targets = chosen_targets(split.test.nodes.numpy(), self.num_targets, seed=self.training.seed)
+        targets = self.test_nodes(split)
         certificates = certify_by_retention(
             lab.model(self.training),
             split.test.data,

@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from graycert.experiments.job import Job
 from graycert.experiments.lab import Lab
-from graycert.experiments.settings import Count, Probability, TrainingSettings
-from graycert.experiments.target_choice import chosen_targets
+from graycert.experiments.model_job import SampledJob
+from graycert.experiments.settings import Count, Probability
 
 
-class LevineJob(Job):
+class LevineJob(SampledJob):
     """One model under ablation of a fixed number of nodes, against hostile nodes at several distances.
 
     Args:
@@ -33,20 +32,11 @@ class LevineJob(Job):
 
     job: ClassVar[str] = "levine"
 
-    training: TrainingSettings
     scope: Literal["global", "local"]
     p_ablate: Probability
     min_distances: Annotated[tuple[Count, ...], Field(min_length=1)] = (1,)
-    num_selection: Count = 1_000
-    num_estimation: Count = 3_000
     alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
-    num_targets: Count | None = None
     max_radius: Count = 40
-
-    @property
-    def graphs(self) -> tuple[str, ...]:
-        """Names of the graphs that it needs."""
-        return (self.training.graph,)
 
     def run(self, lab: Lab) -> dict[str, Any]:
         """Draw votes once, and conclude for every distance."""
@@ -54,7 +44,7 @@ class LevineJob(Job):
 
         split = lab.split(self.training)
         data = split.test.data
-        targets = chosen_targets(split.test.nodes.numpy(), self.num_targets, seed=self.training.seed)
+        targets = self.test_nodes(split)
         nearest = min(self.min_distances)
         found = gc.certify_randomized_ablation(
             lab.model(self.training),

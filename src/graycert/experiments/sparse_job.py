@@ -4,13 +4,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from graycert.experiments.job import Job
 from graycert.experiments.lab import Lab
-from graycert.experiments.settings import Count, Probability, TrainingSettings
-from graycert.experiments.target_choice import chosen_targets
+from graycert.experiments.model_job import SampledJob
+from graycert.experiments.settings import Count, Probability
 
 
-class SparseJob(Job):
+class SparseJob(SampledJob):
     """One model trained and certified under the same flips of attributes.
 
     Args:
@@ -31,14 +30,11 @@ class SparseJob(Job):
 
     job: ClassVar[str] = "sparse"
 
-    training: TrainingSettings
     p_plus: Probability = 0.0
     p_minus: Probability = 0.6
     min_distances: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2)
-    num_selection: Count = 1_000
     num_estimation: Count = 100_000
     alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
-    num_targets: Count | None = None
     max_deletions: Count = 40
 
     @model_validator(mode="after")
@@ -46,11 +42,6 @@ class SparseJob(Job):
         if self.training.skip or self.training.p_delete or self.training.p_ablate:
             raise ValueError("`training` needs skip = false and p_delete = p_ablate = 0")
         return self
-
-    @property
-    def graphs(self) -> tuple[str, ...]:
-        """Names of the graphs that it needs."""
-        return (self.training.graph,)
 
     def run(self, lab: Lab) -> dict[str, Any]:
         """Train, certify, and count eligible nodes."""
@@ -60,7 +51,7 @@ class SparseJob(Job):
 
         split = lab.split(self.training)
         data = split.test.data
-        targets = chosen_targets(split.test.nodes.numpy(), self.num_targets, seed=self.training.seed)
+        targets = self.test_nodes(split)
         smoothing = SparseSmoothing(p_plus=self.p_plus, p_minus=self.p_minus)
         found = certify_sparse_smoothing(
             self._trained(split, smoothing),

@@ -4,12 +4,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from graycert.experiments.job import Job
 from graycert.experiments.lab import Lab
-from graycert.experiments.settings import Count, TrainingSettings
+from graycert.experiments.model_job import ModelJob
+from graycert.experiments.settings import Count
 
 
-class VotingJob(Job):
+class VotingJob(ModelJob):
     """One model that votes in T subgraphs, against hostile nodes at several distances.
 
     Args:
@@ -23,14 +23,8 @@ class VotingJob(Job):
 
     job: ClassVar[str] = "voting"
 
-    training: TrainingSettings
     num_subgraphs: Count
     min_distances: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2)
-
-    @property
-    def graphs(self) -> tuple[str, ...]:
-        """Names of the graphs that it needs."""
-        return (self.training.graph,)
 
     def run(self, lab: Lab) -> dict[str, Any]:
         """Vote and conclude, once per distance (voting takes about a second)."""
