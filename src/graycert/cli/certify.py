@@ -11,7 +11,7 @@ from graycert.cli.config_file import resolve
 from graycert.cli.configs import CertifyConfig
 from graycert.cli.console import Console
 from graycert.cli.node_files import read_nodes, read_trusted
-from graycert.cli.places import default_run
+from graycert.cli.places import default_run, shown
 from graycert.cli.provenance import weights_sha256
 from graycert.cli.training import check_training, train_model
 
@@ -69,7 +69,9 @@ def certify(
     if chosen.is_builtin:
         _keep_model(chosen, certificates, folder)
     files = sorted(str(path) for path in folder.iterdir())
-    text = "\n".join([certificates.summary(), "", f"Written to {folder}:", *(f"  {Path(file).name}" for file in files)])
+    text = "\n".join(
+        [certificates.summary(), "", f"Written to {shown(folder)}:", *(f"  {Path(file).name}" for file in files)]
+    )
     console.result(text, {"command": "certify", "out": str(folder), "files": files, "summary": _summary(certificates)})
     return 0
 

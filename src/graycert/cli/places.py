@@ -21,6 +21,11 @@ def default_run(command: str, graph: str) -> Path:
     return folder
 
 
+def shown(place: Path) -> str:
+    """Return how a place is named to the user: from the working folder, if it lies within."""
+    return str(place.relative_to(Path.cwd())) if place.is_relative_to(Path.cwd()) else str(place)
+
+
 def check_file(path: str | Path, *, overwrite: bool, suffixes: tuple[str, ...]) -> Path:
     """Return the absolute path of a file that may be written.
 

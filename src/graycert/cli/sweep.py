@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from graycert.cli.config_file import resolve, type_problem
 from graycert.cli.console import Console, table
-from graycert.cli.places import default_run
+from graycert.cli.places import default_run, shown
 from graycert.cli.sweep_config import SweepConfig
 from graycert.errors import InvalidFileError, InvalidParameterError
 
@@ -289,11 +289,7 @@ def _command(config: SweepConfig, file: str | None, out: Path, result: "SweepRes
         flag = name.replace("_", "-")
         words += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
     more = 2 * (result.num_finished + len(result.failed))
-    return shlex.join([*words, "--out", _short(out), "--budget", str(more)])
-
-
-def _short(out: Path) -> str:
-    return str(out.relative_to(Path.cwd())) if out.is_relative_to(Path.cwd()) else str(out)
+    return shlex.join([*words, "--out", shown(out), "--budget", str(more)])
 
 
 def _as_records(trials: "pd.DataFrame") -> list[dict[str, Any]]:
