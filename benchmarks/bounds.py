@@ -19,10 +19,10 @@ import networkx as nx
 import numpy as np
 from machine import peak_mib
 
-from graycert.deltas import evaluate_deltas
+from graycert.bounds.evaluation import evaluate_deltas
 from graycert.graph import Adjacency, as_adjacency, count_simple_paths
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 
 SETTING = {
     "method": "multiplicative",

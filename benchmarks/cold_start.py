@@ -31,7 +31,7 @@ PHASES = {
     "foresight": ("graycert.certification.monte_carlo", "check_can_certify"),
     "certificates": ("graycert.certification.monte_carlo", "conclude"),
     "fingerprint": ("graycert.certification.monte_carlo", "graph_fingerprint"),
-    "save and report": ("graycert.results.store", "save_run"),
+    "save and report": ("graycert.runs.store", "save_run"),
     "save model": ("graycert.cli.certify", "_keep_model"),
 }
 ENGINES = (("graycert.sampling.compiled", "CompiledEngine"), ("graycert.sampling.voting", "VotingEngine"))

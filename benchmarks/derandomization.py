@@ -14,8 +14,8 @@ import numpy as np
 
 import graycert as gc
 from graycert.graph import as_adjacency
-from graycert.probabilities.derandomized_share import derandomized_share
-from graycert.retention import UniformRetention
+from graycert.smoothing.retention.derandomized_share import derandomized_share
+from graycert.smoothing.retention.parameters import UniformRetention
 
 KEPT = (0.01, 0.03, 0.1, 0.3)
 

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pretrained import authors_graph
 
-from graycert.deltas.evaluation import DEFAULT_BUDGET, DeltaBounds, evaluate_deltas
+from graycert.bounds.evaluation import DEFAULT_BUDGET, DeltaBounds, evaluate_deltas
 from graycert.graph import Adjacency, as_adjacency, receptive_fields
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 
 SETTINGS = {
     2: ((0.31, 0.794), (0.361449, 0.794), (0.6, 0.6), (0.7, 0.3), (0.8, 0.0), (0.0, 0.85)),

@@ -20,20 +20,14 @@ from numpy.typing import NDArray
 from pretrained import authors_data, authors_graph, pretrained_gat
 
 import graycert as gc
-from graycert.certificates import (
-    certified_radius,
-    collective_certificate,
-    intersection_union_bounds,
-    multiclass_margin,
-)
+from graycert.bounds.evaluation import DeltaBounds, evaluate_deltas
+from graycert.bounds.single_source_matrix import single_source_matrix
+from graycert.certificates import NodeCertificates
 from graycert.certification.collective import DEFAULT_BUDGETS, certify_collectively
 from graycert.certification.conclusion import Conclusion, conclude
-from graycert.deltas import evaluate_deltas
-from graycert.deltas.evaluation import DeltaBounds
-from graycert.deltas.single_sources import single_source_matrix
 from graycert.graph import Adjacency, as_adjacency
-from graycert.probabilities import EstimationVotes
-from graycert.results import NodeCertificates
+from graycert.rules import certified_radius, collective_certificate, intersection_union_bounds, multiclass_margin
+from graycert.statistics import EstimationVotes
 
 SETTINGS = ((0.31, 0.794), (0.361449, 0.794), (0.7, 0.5))
 RULES = (("sound", "multiplicative"), ("sound", "auto"), ("difference", "auto"), ("event-aware", "auto"))

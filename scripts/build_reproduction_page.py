@@ -8,8 +8,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from graycert.experiments.page import write_page
-from graycert.experiments.reproduce import read_all
+from graycert.reproduction.page import write_page
+from graycert.reproduction.reproduce import read_all
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 WIDTH = 900

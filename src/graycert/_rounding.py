@@ -10,9 +10,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from graycert._types import FloatArray
 
 # Assumed of numpy.expm1 on this platform, checked by tests/test_rounding.py: at most 4 units in the last place off
 # (NumPy's own limit for its vector loops; the C libraries state 1 or 2). The factor allows eight.

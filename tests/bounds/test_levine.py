@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graycert.bounds import ablation_only_delta, largest_ablation_only_radius
 from graycert.bounds.levine import largest_levine_radius, levine_delta
 from graycert.errors import InvalidParameterError
-from graycert.randomized_ablation import RandomizedAblation, matched_num_kept
+from graycert.smoothing.randomized_ablation.parameters import RandomizedAblation, matched_num_kept
 
 HALF = Fraction(1, 2)
 

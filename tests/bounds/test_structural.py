@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from graycert import InterceptionSmoothing
 from graycert.bounds.structural import edge_deletion_bounds
+from graycert.bounds.structural_deltas import structural_delta_bounds
 from graycert.errors import InvalidParameterError
-from graycert.structural_certification import structural_delta_bounds
-from graycert.structural_threats import EdgeDeletionThreat, NodeDeletionThreat, NodeInsertionThreat
+from graycert.threats.structural import EdgeDeletionThreat, NodeDeletionThreat, NodeInsertionThreat
 from support.enumeration import hop_distances
 from support.random_graphs import random_edges, to_adjacency
 from support.symbolic_messages import probability, reach_of_all_draws, state, states_of_all_draws

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import graycert as gc
-from graycert.certificates import CollectiveCertificate
 from graycert.certification.again import certify_again
 from graycert.errors import InvalidParameterError
+from graycert.rules import CollectiveCertificate
 from support.certified_groups import COLUMNS, OTHERS, certify_groups, smoothing_with_arrays, three_groups
 
 DISTANT = gc.NodeFeatureThreat(min_distance=2)

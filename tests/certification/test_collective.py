@@ -10,16 +10,16 @@ from torch_geometric.data import Data
 
 import graycert
 from graycert import InterceptionSmoothing, NodeFeatureThreat, certify_collectively, delta_bounds
-from graycert.certificates import (
+from graycert.bounds.single_source_matrix import single_source_matrix
+from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.rules import (
     certified_radius,
     collective_certificate,
     intersection_union_bounds,
     multiclass_margin,
     simultaneous_level,
 )
-from graycert.deltas.single_sources import single_source_matrix
-from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.probabilities import EstimationVotes
+from graycert.statistics import EstimationVotes
 from support.enumeration import arrival_law, arrival_probability, nodes_that_reach
 from support.random_graphs import random_edges, to_adjacency
 

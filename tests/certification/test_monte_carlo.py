@@ -5,14 +5,14 @@ import pytest
 import torch
 from torch import nn
 
-from graycert.certificates import certify_votes
+from graycert.bounds.evaluation import delta_bounds
 from graycert.certification import certify
-from graycert.deltas import delta_bounds
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import graph_fingerprint
 from graycert.models import build_model
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.rules import certify_votes
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 from support import foreign_models as foreign
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 

@@ -5,14 +5,14 @@ import pytest
 import torch
 
 import graycert as gc
+from graycert.bounds.evaluation import METHODS, evaluate_deltas
 from graycert.bounds.hop_limited import arrival_probability
-from graycert.certificates import RULES, certify_votes, simultaneous_level
 from graycert.certification.collective import certify_collectively
-from graycert.deltas import METHODS, evaluate_deltas
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import as_adjacency, receptive_fields, smoothing_on
-from graycert.probabilities import clopper_pearson_upper
+from graycert.rules import RULES, certify_votes, simultaneous_level
 from graycert.sampling import ArrivalRecorder, Purpose
+from graycert.statistics import clopper_pearson_upper
 from support.certified_groups import (
     COLUMNS,
     OTHERS,

@@ -9,15 +9,15 @@ import torch
 from scipy import stats
 from torch_geometric.data import Data
 
-from graycert.certificates import SequentialCertificates
+from graycert.bounds.evaluation import delta_bounds, evaluate_deltas
 from graycert.certification import certify, sequential
 from graycert.certification.sequential import certify_sequentially
-from graycert.deltas import delta_bounds, evaluate_deltas
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models import build_model
+from graycert.rules import SequentialCertificates
 from graycert.sampling import Purpose, choose_engine
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 from support import foreign_models as foreign
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 from support.cora_ml_gat import golden_gat, golden_graph

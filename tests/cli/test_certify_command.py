@@ -5,9 +5,9 @@ import tomllib
 import numpy as np
 import pytest
 
+from graycert.certificates import NodeCertificates
 from graycert.cli.configs import CertifyConfig
-from graycert.results import NodeCertificates
-from graycert.results.store import FILES, MODEL_FILES
+from graycert.runs.store import FILES, MODEL_FILES
 from support.commands import FAST, left_behind, run_command, write_graph, write_tables
 
 

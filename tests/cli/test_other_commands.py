@@ -8,9 +8,9 @@ import pytest
 
 import graycert
 from graycert.bounds import largest_certifiable_radius
-from graycert.deltas import delta_bounds
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.bounds.evaluation import delta_bounds
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 from support.certificates import small_certificates
 from support.commands import left_behind, run_command, write_graph, write_tables
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from graycert.certificates import NodeCertificates
 from graycert.certification.collective import DEFAULT_BUDGETS
-from graycert.results import NodeCertificates
 from support.commands import FAST, run_command, write_graph
 
 LEARNT = (

@@ -214,7 +214,7 @@ def test_a_failure_while_writing_leaves_nothing(capsys, folder, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("graycert.results.store.write_votes", full)
+    monkeypatch.setattr("graycert.runs.store.write_votes", full)
     certify_refused(capsys, folder, says=("--out", "No space left"))
 
 

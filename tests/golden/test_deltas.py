@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from graycert import InterceptionSmoothing, NodeFeatureThreat, delta_bounds
 from graycert.bounds import largest_certifiable_radius
-from graycert.deltas import evaluate_deltas
+from graycert.bounds.evaluation import evaluate_deltas
 from graycert.graph import Adjacency, as_adjacency, count_simple_paths, receptive_fields
 from support.exact_bounds import exact_single_source
 

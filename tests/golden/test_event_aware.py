@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from golden import test_sampler as sampler
+from graycert.bounds.evaluation import evaluate_deltas
 from graycert.bounds.two_level import TwoLevelSearch
-from graycert.certificates import certify_votes
-from graycert.certificates.event_aware import EventAwareRule
-from graycert.deltas import evaluate_deltas
 from graycert.graph import as_adjacency, receptive_fields
+from graycert.rules import certify_votes
+from graycert.rules.event_aware import EventAwareRule
 from graycert.sampling import Purpose
 from graycert.sampling.arrivals import ArrivalRecorder
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 
 golden, graph, engine_for = sampler.golden, sampler.graph, sampler.engine_for  # fixtures
 

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from graycert.models import ModelConfig, build_from_config
 from graycert.sampling import Purpose, choose_engine
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 FAILURE = 1e-6  # chance that a right sampler fails one of these tests
 REFERENCE_SAMPLES = 4_000

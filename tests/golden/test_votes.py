@@ -10,7 +10,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graycert.certificates import certify_votes
 from graycert.metrics import (
     abstain_ratio,
     certified_accuracy,
@@ -19,6 +18,7 @@ from graycert.metrics import (
     normalized_aucrc,
     normalized_certified_ratio,
 )
+from graycert.rules import certify_votes
 from support.exact_binomial import lower_tail_is_at_most, upper_tail_is_at_most
 
 SETTINGS = [

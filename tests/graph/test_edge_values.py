@@ -14,7 +14,7 @@ from graycert.graph.edge_values import (
     smoothing_in_stored_order,
     smoothing_on,
 )
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 UNIFORM = InterceptionSmoothing(p_delete=0.3, p_ablate=0.8)
 

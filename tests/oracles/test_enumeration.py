@@ -7,7 +7,7 @@ import pytest
 
 from graycert import InterceptionSmoothing, NodeFeatureThreat
 from graycert.bounds import MAX_EXPLICIT_PATHS, inclusion_exclusion, single_source_bound, single_source_bounds
-from graycert.deltas import evaluate_deltas
+from graycert.bounds.evaluation import evaluate_deltas
 from graycert.graph import count_simple_paths, explicit_simple_paths, shared_edge_graph
 from support.enumeration import arrival_law, arrival_probability, exact_delta, hop_distances
 from support.random_graphs import random_edges, to_adjacency

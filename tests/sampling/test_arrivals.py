@@ -13,8 +13,8 @@ from graycert.models import build_model
 from graycert.sampling import Purpose, arrivals, build_engine
 from graycert.sampling.arrivals import ArrivalRecorder
 from graycert.sampling.kernels import arrivals as kernels
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 from support.attributed_graphs import random_graph
 from support.enumeration import arrival_law, arrival_probability, exact_delta, hop_distances, nodes_that_reach
 from support.random_graphs import random_edges, to_adjacency

@@ -17,7 +17,7 @@ from graycert.sampling import Purpose, build_engine, choose_engine
 from graycert.sampling import compiled as compiled_module
 from graycert.sampling.kernels.draws import LANES
 from graycert.sampling.kernels.votes import NEAR_TIE
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 from support.known_models import CLASSES, KNOWN, WIDTH, TwoLiner, known_model, shaken
 from support.plain_models import plain_forward, plain_skip

@@ -6,7 +6,7 @@ import torch
 
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate, field_graph
 from graycert.sampling.field_graph import whole_graph
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from support.attributed_graphs import random_graph
 from support.reference_coins import is_intercepted
 

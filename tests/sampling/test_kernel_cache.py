@@ -9,7 +9,7 @@ import pytest
 SCRIPT = """
 import numpy as np, torch, torch_geometric.nn as pyg
 from graycert.sampling import Purpose, choose_engine
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from torch_geometric.data import Data
 torch.manual_seed(0)
 data = Data(x=torch.randn(4, 3), edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]))

@@ -6,7 +6,7 @@ from torch_geometric.utils import sort_edge_index
 
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, field_graph
 from graycert.sampling.merged_copies import MergedCopies
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from support.attributed_graphs import random_graph
 
 STREAM = CoinStream(3, Purpose.ESTIMATION)

@@ -23,8 +23,8 @@ from graycert.sampling.kernels.coins import CoinKeys
 from graycert.sampling.merged_copies import MergedCopies
 from graycert.sampling.placed_smoothing import PlacedSmoothing, place_smoothing
 from graycert.sampling.streams import edge_ids, interception_threshold, interception_thresholds
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 from support.enumeration import nodes_that_reach
 from support.heterogeneous_enumeration import arrival_law, arrival_probability

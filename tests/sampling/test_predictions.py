@@ -6,7 +6,7 @@ import torch
 
 from graycert.models import build_model
 from graycert.sampling import Purpose, choose_engine
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 from support.textbook_loop import textbook_votes
 

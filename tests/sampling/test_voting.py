@@ -8,7 +8,7 @@ import torch_geometric.nn as pyg
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models import build_model
 from graycert.sampling import Purpose, build_engine
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from support import foreign_models as foreign
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 from support.plain_models import plain_forward, plain_skip

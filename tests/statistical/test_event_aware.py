@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from graycert.bounds.two_level import TwoLevelSearch
-from graycert.certificates.event_aware import EventAwareRule
+from graycert.rules.event_aware import EventAwareRule
 from support.lost_votes import random_field
 from support.random_graphs import to_adjacency
 from support.two_level_oracles import Outcomes, SmallGraph

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from graycert.certificates import certified_radius
-from graycert.certificates.difference import difference_margin_lower
-from graycert.certificates.prediction_sets import prediction_sets
-from graycert.certificates.sequential import SequentialCertificates
-from graycert.probabilities import EstimationVotes, SelectionVotes
+from graycert.rules import certified_radius
+from graycert.rules.difference import difference_margin_lower
+from graycert.rules.prediction_sets import prediction_sets
+from graycert.rules.sequential import SequentialCertificates
+from graycert.statistics import EstimationVotes, SelectionVotes
 
 FAILURE = 1e-6  # chance that right code fails a statistical test of this file
 ALPHA = 0.05

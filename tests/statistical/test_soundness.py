@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from graycert.certificates import certify_votes
-from graycert.deltas import delta_bounds
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.bounds.evaluation import delta_bounds
+from graycert.rules import certify_votes
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 from support.enumeration import arrival_law, hop_distances
 from support.random_graphs import random_edges, to_adjacency
 from support.worst_adversary import critical_classifier, random_classifier, seen_law

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from graycert.certificates import certify_votes
-from graycert.results import NodeCertificates
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.certificates import NodeCertificates
+from graycert.rules import certify_votes
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 
 
 def small_certificates(*, num_targets: int = 6, rule: str = "sound", named: bool = True, **changes: Any):

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import psutil
 
-from graycert.experiments.sweep import Budget, RandomDesign, Sweep
+from graycert.reproduction.sweep import Budget, RandomDesign, Sweep
 from support.sweep_objectives import Logged
 
 DIRECTIONS = {"accuracy": "maximize", "robustness": "maximize"}
 PROGRAM = """
 import sys
-from graycert.experiments.sweep import run_sweep
+from graycert.reproduction.sweep import run_sweep
 from support.sweep_processes import logged_sweep
 run_sweep(logged_sweep(sys.argv[1], trials=int(sys.argv[2]), seconds=float(sys.argv[3])), workers=2, progress=True)
 assert "torch" not in sys.modules

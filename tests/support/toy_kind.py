@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pandas as pd
 
-from graycert.experiments.experiment import Kind
-from graycert.experiments.job import Job
-from graycert.experiments.style import new_figure
+from graycert.reproduction.experiment import Kind
+from graycert.reproduction.job import Job
+from graycert.reproduction.style import new_figure
 
 DEFINITION = """
 id = "squares"

@@ -13,7 +13,7 @@ from graycert.audit.row_test import HOSTILE_FRACTIONS, beside_skip, rows_mix
 from graycert.errors import GraycertError, InvalidParameterError
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip, starts_rowwise
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 _SETTINGS = ((0.3, 0.5), (0.6, 0.8), (0.8, 0.2), (0.5, 0.0), (0.0, 0.8))
 

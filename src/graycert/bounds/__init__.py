@@ -15,7 +15,6 @@ from graycert.bounds.multiplicative import multiplicative_bound
 from graycert.bounds.single_source import single_source_bound, single_source_bounds, target_bound
 from graycert.bounds.structural import edge_deletion_bounds
 from graycert.bounds.tree import TreeDelta, tree_arrival_probability, tree_delta
-from graycert.bounds.uniform_retention import retention_delta_bound
 from graycert.bounds.union import union_bound
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ __all__ = [
     "largest_levine_radius",
     "levine_delta",
     "multiplicative_bound",
-    "retention_delta_bound",
     "single_source_bound",
     "single_source_bounds",
     "target_bound",

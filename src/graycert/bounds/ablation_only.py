@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from graycert._rounding import FloatArray, fraction_up
+from graycert._rounding import fraction_up
+from graycert._types import FloatArray
 from graycert._validation import check_integer, check_probability
 
 _ABLATE_HINT = "It is the chance of replacing a node's features, not of keeping them."

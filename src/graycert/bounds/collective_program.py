@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from graycert._types import FloatArray, IntArray
+
 Row = tuple[IntArray, IntArray]
 Sparse = Any  # scipy.sparse.csr_array: SciPy's stubs do not know that its solvers take one
 

@@ -11,9 +11,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from graycert._rounding import FloatArray
+from graycert._types import FloatArray, IntArray
 from graycert.graph import Adjacency
-from graycert.graph.adjacency import IntArray
 
 # Probabilities are enclosed by integers in units of 2^-128: sums of many terms cost no digits of the float64 result.
 BITS = 128

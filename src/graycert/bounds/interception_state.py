@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert._rounding import FloatArray
-from graycert.bounds.routes import IntArray, Routes
+from graycert._types import FloatArray, IntArray
+from graycert.bounds.routes import Routes
 
 MOST_SUBSETS = 2**12  # scenarios of surviving first hops
 MOST_SCENARIOS = 2**14  # scenarios of ablated nodes: more would take seconds per step

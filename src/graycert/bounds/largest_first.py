@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graycert._rounding import FloatArray
+from graycert._types import FloatArray
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError
 

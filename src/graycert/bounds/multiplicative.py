@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graycert._rounding import FloatArray, add_up, complement_up, multiply_up
+from graycert._rounding import add_up, complement_up, multiply_up
+from graycert._types import FloatArray
 from graycert.bounds.largest_first import largest_first
 
 

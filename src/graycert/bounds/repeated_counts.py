@@ -1,12 +1,9 @@
 """Nodes with the same path counts have the same bound: find the few distinct rows of many."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert._rounding import FloatArray
-
-IntArray = NDArray[np.int64]
+from graycert._types import FloatArray, IntArray
 
 
 def distinct_rows(rows: FloatArray) -> tuple[IntArray, IntArray]:

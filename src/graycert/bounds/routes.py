@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert._rounding import FloatArray
-
-IntArray = NDArray[np.int64]
+from graycert._types import FloatArray, IntArray
 
 # A factor p + q·m takes four operations, one more is its product: shrinking by eight roundings keeps it a lower bound.
 _SHRINK = 1.0 - 8.0 * 2.0**-53

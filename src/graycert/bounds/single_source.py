@@ -5,7 +5,8 @@ import decimal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graycert._rounding import FloatArray, add_up, complement_up, decimal_up, multiply_up, one_minus_exp_up
+from graycert._rounding import add_up, complement_up, decimal_up, multiply_up, one_minus_exp_up
+from graycert._types import FloatArray
 from graycert._validation import check_integer_array, check_probability
 from graycert.errors import InvalidParameterError
 

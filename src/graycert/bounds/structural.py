@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graycert._rounding import FloatArray, complement_up, multiply_up
+from graycert._rounding import complement_up, multiply_up
+from graycert._types import FloatArray
 from graycert._validation import check_probability
 from graycert.errors import InvalidParameterError
 

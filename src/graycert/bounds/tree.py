@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graycert._rounding import FloatArray, complement_up
+from graycert._rounding import complement_up
+from graycert._types import FloatArray, IntArray
 from graycert._validation import check_integer, check_integer_array, check_mask, check_probabilities
 from graycert.graph import Adjacency
-from graycert.graph.adjacency import IntArray
 from graycert.graph.trees import InTree, in_tree
 
 

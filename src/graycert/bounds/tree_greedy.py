@@ -6,8 +6,7 @@ Arrays follow the breadth-first order of ``graycert.graph.InTree``. The derivati
 import numpy as np
 
 from graycert._compilation import inlined, kernel
-from graycert._rounding import FloatArray
-from graycert.graph.adjacency import IntArray
+from graycert._types import FloatArray, IntArray
 
 
 @kernel

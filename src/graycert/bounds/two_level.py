@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import announced, kernel
-from graycert._rounding import FloatArray, one_minus_exp_up
+from graycert._rounding import one_minus_exp_up
+from graycert._types import FloatArray, IntArray
 from graycert.bounds.interception_state import memory_needed, relative_error, start_state
-from graycert.bounds.routes import IntArray, Routes, Walker, find_routes, make_walker
+from graycert.bounds.routes import Routes, Walker, find_routes, make_walker
 from graycert.bounds.worst_set import CLOSE, branch_and_bound, dominations, greedy
 from graycert.graph.adjacency import Adjacency
 from graycert.graph.toy_graphs import path_graph

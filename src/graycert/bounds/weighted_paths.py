@@ -4,12 +4,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graycert._compilation import inlined, kernel
-from graycert._rounding import FloatArray, add_up, complement_up, multiply_up, next_up, one_minus_exp_up
+from graycert._rounding import add_up, complement_up, multiply_up, next_up, one_minus_exp_up
+from graycert._types import FloatArray, IntArray
 from graycert._validation import check_integer, check_probabilities
 from graycert.graph import Adjacency, ReceptiveFields
 from graycert.graph.simple_paths import DEFAULT_MAX_PATHS
-
-IntArray = NDArray[np.int64]
 
 # Assumed of numpy.log1p, as of expm1 in graycert._rounding, and checked by tests/bounds/test_weighted_paths.py: at
 # most 4 units in the last place off. The factor allows eight.

@@ -1,12 +1,9 @@
 """The largest single-source bounds of each target, without sorting the others."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert._rounding import FloatArray
-
-IntArray = NDArray[np.int64]
+from graycert._types import FloatArray, IntArray
 
 _INSERTED = 64  # a longer list is cheaper to sort as a whole than to keep sorted
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert._rounding import FloatArray
+from graycert._types import FloatArray, IntArray
 from graycert.bounds.interception_state import State, gain, pop, push
-from graycert.bounds.routes import IntArray, Routes
+from graycert.bounds.routes import Routes
 
 CLOSE = 1e-13  # sets whose L differs by less need not be told apart
 

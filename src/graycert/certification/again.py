@@ -4,13 +4,13 @@ import dataclasses
 from typing import Any
 
 from graycert._validation import check_choice, check_integer, check_open_unit
-from graycert.certificates import RULES
+from graycert.bounds.evaluation import check_method, evaluate_deltas
+from graycert.certificates import NodeCertificates
 from graycert.certification.conclusion import conclude
-from graycert.deltas import check_method, evaluate_deltas
 from graycert.errors import InvalidParameterError
 from graycert.graph import as_adjacency, graph_fingerprint, smoothing_from_stored_order, smoothing_on
-from graycert.results import NodeCertificates
-from graycert.threat import NodeFeatureThreat
+from graycert.rules import RULES
+from graycert.threats.node_features import NodeFeatureThreat
 
 CONCLUSIONS = ("prediction", "radius", "status", "p_lower", "p_upper")
 

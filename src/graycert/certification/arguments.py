@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from graycert._validation import check_targets
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models.protocol import has_skip
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 
 
 def check_types(smoothing: object, threat: object) -> None:

@@ -14,25 +14,23 @@ from torch_geometric.nn import MessagePassing
 
 from graycert._progress import progress_bar
 from graycert._rounding import fraction_up
+from graycert._types import FloatArray, IntArray
 from graycert._validation import check_integer, check_open_unit, check_seed
 from graycert.audit import audit_model
-from graycert.bounds.uniform_retention import retention_delta_bound
-from graycert.certificates import certify_votes
-from graycert.certificates.deterministic import DeterministicCertificate, certify_derandomized
-from graycert.certificates.vote_certificates import status_of
 from graycert.certification.arguments import device_named, refuse_exposed_target, target_nodes
 from graycert.data import validate_data
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
-from graycert.results.summary import shares_in_words
-from graycert.retention import UniformRetention
+from graycert.rules import certify_votes
+from graycert.rules.vote_certificates import status_of
+from graycert.runs.words import shares_in_words
 from graycert.sampling import Purpose
-from graycert.sampling.node_retention import NodeRetentionEngine, build_retention_engine
-from graycert.structural_threats import convolution_family
-from graycert.threat import NodeFeatureThreat
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from graycert.smoothing.retention.bound import retention_delta_bound
+from graycert.smoothing.retention.deterministic import DeterministicCertificate, certify_derandomized
+from graycert.smoothing.retention.draws import NodeRetentionEngine, build_retention_engine
+from graycert.smoothing.retention.parameters import UniformRetention
+from graycert.threats.node_features import NodeFeatureThreat
+from graycert.threats.structural import convolution_family
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graycert.certificates import (
+from graycert.bounds.single_source_matrix import single_source_matrix
+from graycert.certificates import NodeCertificates
+from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.graph import as_adjacency, graph_fingerprint, smoothing_from_stored_order, smoothing_on
+from graycert.rules import (
     CollectiveCertificate,
     binary_bounds,
     binary_margin,
@@ -18,11 +22,7 @@ from graycert.certificates import (
     multiclass_margin,
     simultaneous_level,
 )
-from graycert.deltas.single_sources import single_source_matrix
-from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.graph import as_adjacency, graph_fingerprint, smoothing_from_stored_order, smoothing_on
-from graycert.probabilities import EstimationVotes
-from graycert.results import NodeCertificates
+from graycert.statistics import EstimationVotes
 
 DEFAULT_BUDGETS = (1, 2, 3, 5, 10, 20, 40)
 

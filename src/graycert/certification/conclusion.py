@@ -7,21 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import announced
-from graycert._rounding import FloatArray
+from graycert._types import FloatArray, IntArray
+from graycert.bounds.evaluation import DeltaBounds
 from graycert.bounds.two_level import TwoLevelSearch
-from graycert.certificates import certify_votes, simultaneous_level
-from graycert.certificates.event_aware import EventAwareRule
-from graycert.certificates.event_search import search
-from graycert.certificates.vote_certificates import status_of
-from graycert.deltas import DeltaBounds
 from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency, receptive_fields
 from graycert.graph.edge_values import probability_arrays
+from graycert.rules import certify_votes, simultaneous_level
+from graycert.rules.event_aware import EventAwareRule
+from graycert.rules.event_search import search
+from graycert.rules.vote_certificates import status_of
 from graycert.sampling import ArrivalRecorder, Purpose
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
-
-IntArray = NDArray[np.int64]
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 
 
 def count_predictions(predictions: NDArray[np.int16], *, num_classes: int) -> IntArray:
@@ -88,7 +86,7 @@ def conclude(
         num_layers: Number k of propagation steps.
         alpha: Failure probability, per target or for all of them.
         simultaneous: Whether it is for all.
-        rule: One of ``graycert.certificates.RULES``.
+        rule: One of ``graycert.rules.RULES``.
         seed: Seed of the votes, by which the event-aware rule draws what arrived again.
         say: Told what takes long.
     """

@@ -13,20 +13,20 @@ from torch import Tensor, nn
 from graycert._progress import progress_bar
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
 from graycert.audit import audit_model
+from graycert.bounds.evaluation import METHODS, PATH_METHODS, check_method, evaluate_deltas
 from graycert.bounds.two_level import load_kernels
-from graycert.certificates import RULES, check_can_certify, simultaneous_level
-from graycert.certificates.collective import check_budgets
+from graycert.certificates import NodeCertificates
 from graycert.certification.arguments import check_types, device_named, refuse_exposed_target, target_nodes
 from graycert.certification.collective import certify_collectively, refuse_unsound_rule
 from graycert.certification.conclusion import conclude, count_predictions
 from graycert.data import validate_data
-from graycert.deltas import METHODS, PATH_METHODS, check_method, evaluate_deltas
 from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency, graph_fingerprint, smoothing_in_stored_order, smoothing_on
-from graycert.results import NodeCertificates
+from graycert.rules import RULES, check_can_certify, simultaneous_level
+from graycert.rules.collective import check_budgets
 from graycert.sampling import ENGINES, Purpose, choose_engine
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 
 Say = Callable[[str], None]
 

@@ -4,24 +4,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
+from graycert._types import FloatArray, IntArray
 from graycert._validation import check_integer, check_open_unit, check_seed, check_targets
 from graycert.audit import audit_model
 from graycert.bounds.levine import levine_delta
-from graycert.certificates import VoteCertificates, certify_votes
 from graycert.certification.arguments import refuse_exposed_target
 from graycert.data import validate_data
 from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency, receptive_fields
-from graycert.randomized_ablation import RandomizedAblation
+from graycert.graph.conversion import simple_adjacency
+from graycert.rules import VoteCertificates, certify_votes
 from graycert.sampling import Purpose
-from graycert.sampling.levine_ablation import build_randomized_ablation_engine, simple_adjacency
-from graycert.threat import NodeFeatureThreat
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from graycert.smoothing.randomized_ablation.draws import build_randomized_ablation_engine
+from graycert.smoothing.randomized_ablation.parameters import RandomizedAblation
+from graycert.threats.node_features import NodeFeatureThreat
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

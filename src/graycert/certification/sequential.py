@@ -10,21 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from graycert._progress import Advance, progress_bar
+from graycert._types import FloatArray, IntArray
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
 from graycert.audit import audit_model
-from graycert.certificates import SequentialCertificates
+from graycert.bounds.evaluation import METHODS, check_method, evaluate_deltas
 from graycert.certification.arguments import check_types, device_named, refuse_exposed_target, target_nodes
 from graycert.data import validate_data
-from graycert.deltas import METHODS, check_method, evaluate_deltas
 from graycert.graph import Adjacency, smoothing_on
-from graycert.results.summary import percent, shares_in_words
+from graycert.rules import SequentialCertificates
+from graycert.runs.words import percent, shares_in_words
 from graycert.sampling import ENGINES, Purpose, VotingEngine, choose_engine
 from graycert.sampling.compiled import CompiledEngine
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 _Engine = CompiledEngine | VotingEngine
 
 

@@ -61,8 +61,8 @@ def bounds(
 
 def _check(config: BoundsConfig) -> Any:
     from graycert._validation import check_integer
-    from graycert.deltas import check_method
-    from graycert.smoothing import InterceptionSmoothing
+    from graycert.bounds.evaluation import check_method
+    from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
     check_integer("num_layers", config.num_layers, at_least=1)
     check_integer("min_distance", config.min_distance, at_least=0, hint="It counts hops to the target.")
@@ -74,10 +74,10 @@ def _check(config: BoundsConfig) -> Any:
 def _evaluate(config: BoundsConfig, smoothing: Any, data: Any, console: Console) -> tuple[Any, Any]:
     import numpy as np
 
+    from graycert.bounds.evaluation import PATH_METHODS, evaluate_deltas
     from graycert.bounds.two_level import load_kernels
-    from graycert.deltas import PATH_METHODS, evaluate_deltas
     from graycert.graph import as_adjacency
-    from graycert.threat import NodeFeatureThreat
+    from graycert.threats.node_features import NodeFeatureThreat
 
     named = None if config.targets == "all" else read_nodes(config.targets, data, flag="targets")
     threat = NodeFeatureThreat(min_distance=config.min_distance, trusted=read_trusted(config.trusted, data))

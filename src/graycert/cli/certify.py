@@ -79,9 +79,9 @@ def certify(
 def _check(config: CertifyConfig) -> None:
     """Check everything that can be checked before a graph is loaded or a model trained."""
     from graycert._validation import check_choice, check_integer, check_open_unit
-    from graycert.certificates import RULES
-    from graycert.deltas import METHODS
-    from graycert.smoothing import InterceptionSmoothing
+    from graycert.bounds.evaluation import METHODS
+    from graycert.rules import RULES
+    from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
     check_training(config)
     InterceptionSmoothing(p_delete=config.p_delete, p_ablate=config.p_ablate)
@@ -98,7 +98,7 @@ def _check(config: CertifyConfig) -> None:
     check_choice("method", config.method, METHODS)
     check_integer("max_radius", config.max_radius, at_least=1)
     if config.engine != "auto":
-        from graycert.sampling import ENGINES  # loads torch
+        from graycert.sampling import ENGINES
 
         check_choice("engine", config.engine, ENGINES)
     if config.batch_size is not None:
@@ -111,7 +111,7 @@ def _split_record(config: CertifyConfig, targets: str) -> dict[str, Any]:
 
 
 def _destination(config: CertifyConfig) -> Path:
-    from graycert.results.store import check_destination
+    from graycert.runs.store import check_destination
 
     return check_destination(config.out or default_run("certify", config.graph), overwrite=config.overwrite)
 
@@ -121,7 +121,7 @@ def _threat(config: CertifyConfig, chosen: models.ChosenModel, trusted: Any, dat
     import numpy as np
 
     from graycert.certification.arguments import refuse_exposed_target
-    from graycert.threat import NodeFeatureThreat
+    from graycert.threats.node_features import NodeFeatureThreat
 
     distance = config.min_distance if config.min_distance is not None else int(chosen.skip)
     threat = NodeFeatureThreat(min_distance=distance, trusted=trusted)
@@ -151,7 +151,7 @@ def _certify(
 ) -> Any:
     from graycert.certification import certify as certify_nodes
     from graycert.certification.collective import DEFAULT_BUDGETS
-    from graycert.smoothing import InterceptionSmoothing
+    from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
     return certify_nodes(
         chosen.module,
@@ -197,6 +197,6 @@ def _keep_model(chosen: models.ChosenModel, certificates: Any, folder: Path) -> 
 
 
 def _summary(certificates: Any) -> dict[str, Any]:
-    from graycert.results import summary_record
+    from graycert.runs.words import summary_record
 
     return summary_record(certificates)

@@ -39,7 +39,7 @@ def check_file(path: str | Path, *, overwrite: bool, suffixes: tuple[str, ...]) 
         raise InvalidFileError(
             f"`--out` must be a new file, got {file}, which exists. Choose another, or pass --overwrite."
         )
-    from graycert.results.store import can_write
+    from graycert.runs.store import can_write
 
     existing = next(folder for folder in file.parents if folder.exists())
     if not can_write(existing):

@@ -25,9 +25,9 @@ def report(
         overwrite: Replace an existing page elsewhere.
         json: Print one JSON object instead of text.
     """
-    from graycert.report import render_report
-    from graycert.results import report_view
-    from graycert.results.store import load_run
+    from graycert.runs.page import render_report
+    from graycert.runs.store import load_run
+    from graycert.runs.view import report_view
 
     own = out is None
     page = check_file(

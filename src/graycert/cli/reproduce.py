@@ -44,9 +44,9 @@ def reproduce(
     if list_ or not experiments:
         return _list(console, experiments, data_root)
     from graycert._validation import check_integer
-    from graycert.experiments.catalogue import chosen
-    from graycert.experiments.reproduce import PAGE
-    from graycert.experiments.reproduce import reproduce as do
+    from graycert.reproduction.catalogue import chosen
+    from graycert.reproduction.reproduce import PAGE
+    from graycert.reproduction.reproduce import reproduce as do
 
     number = check_integer("workers", os.cpu_count() or 1 if workers is None else workers, at_least=1)
     outcomes = do(
@@ -100,8 +100,8 @@ def _text(outcomes: list[Any], page: Path) -> str:
 
 def _list(console: Console, names: tuple[str, ...], data_root: str | None) -> int:
     from graycert.data.catalogue import describe_datasets
-    from graycert.experiments.catalogue import chosen
-    from graycert.experiments.experiment import SCALES
+    from graycert.reproduction.catalogue import chosen
+    from graycert.reproduction.experiment import SCALES
 
     at_hand = {row.name for row in describe_datasets(data_root) if row.available in ("embedded", "file")}
     rows: list[tuple[str, ...]] = []

@@ -17,8 +17,8 @@ from graycert.errors import InvalidFileError, InvalidParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from graycert.experiments.smoothing_sweep import SmoothingSweep
-    from graycert.experiments.sweep import Budget, Sweep, SweepResult
+    from graycert.reproduction.smoothing_sweep import SmoothingSweep
+    from graycert.reproduction.sweep import Budget, Sweep, SweepResult
 
 _DEFAULTS = SweepConfig()
 _SMOOTHED = {"both": "deletion and ablation", "deletion": "deletion", "ablation": "ablation"}
@@ -62,12 +62,12 @@ def sweep(
     budget = _budget(settings)
     workers = _workers(settings)
     out = _destination(settings)
-    from graycert.experiments.style import paper_style
+    from graycert.reproduction.style import paper_style
 
     with paper_style():  # is matplotlib there? Better told now than after the trials
         pass
     planned = _planned(settings, described, budget, out, console)
-    from graycert.experiments.sweep import run_sweep
+    from graycert.reproduction.sweep import run_sweep
 
     result = run_sweep(planned, workers=workers, progress=console.progress, retry_failed=settings.retry_failed)
     if not result.num_finished:
@@ -94,9 +94,9 @@ def sweep(
 def _check(config: SweepConfig) -> None:
     """Check everything that can be checked before a graph is loaded."""
     from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
-    from graycert.certificates import RULES
-    from graycert.deltas import METHODS
+    from graycert.bounds.evaluation import METHODS
     from graycert.models.names import ARCHITECTURES
+    from graycert.rules import RULES
 
     check_choice("model", config.model, ARCHITECTURES, hint="Each trial trains a model of its own.")
     check_choice("smooth", config.smooth, tuple(_SMOOTHED))
@@ -113,8 +113,8 @@ def _check(config: SweepConfig) -> None:
 
 def _described(config: SweepConfig) -> "SmoothingSweep":
     """Return what is swept, with the number of trials left open."""
-    from graycert.experiments.settings import Conclusion, TrainingSettings
-    from graycert.experiments.smoothing_sweep import SmoothingSweep
+    from graycert.reproduction.settings import Conclusion, TrainingSettings
+    from graycert.reproduction.smoothing_sweep import SmoothingSweep
 
     try:
         training = TrainingSettings.model_validate(
@@ -138,7 +138,7 @@ def _described(config: SweepConfig) -> "SmoothingSweep":
 
 
 def _budget(config: SweepConfig) -> "Budget":
-    from graycert.experiments.sweep import Budget
+    from graycert.reproduction.sweep import Budget
 
     return Budget.parse(config.budget)
 
@@ -151,7 +151,7 @@ def _workers(config: SweepConfig) -> int:
 
 def _destination(config: SweepConfig) -> Path:
     """Return the folder, which must be new, empty or that of a sweep."""
-    from graycert.results.store import can_write
+    from graycert.runs.store import can_write
 
     out = Path(config.out or default_run("sweep", config.graph)).expanduser().resolve()
     existing = next(folder for folder in (out, *out.parents) if folder.exists())
@@ -170,12 +170,12 @@ def _planned(
     config: SweepConfig, described: "SmoothingSweep", budget: "Budget", out: Path, console: Console
 ) -> "Sweep":
     """Return the sweep, once its graph and model turned out to be usable."""
+    from graycert.bounds.evaluation import check_method
     from graycert.certification.arguments import refuse_exposed_target
-    from graycert.deltas import check_method
-    from graycert.experiments.lab import Lab
-    from graycert.experiments.sweep import AdaptiveDesign
     from graycert.models import build_model
-    from graycert.threat import NodeFeatureThreat
+    from graycert.reproduction.lab import Lab
+    from graycert.reproduction.sweep import AdaptiveDesign
+    from graycert.threats.node_features import NodeFeatureThreat
 
     training = described.training
     check_method(config.method, num_layers=training.num_layers)
@@ -212,15 +212,15 @@ def _stable(graph: str) -> str:
 def _trials(result: "SweepResult", described: "SmoothingSweep") -> "pd.DataFrame":
     import pandas as pd
 
-    from graycert.experiments.pareto_fronts import marked
+    from graycert.reproduction.pareto_fronts import marked
 
     return marked(pd.read_parquet(result.table).assign(panel="", line=described.smoothed))
 
 
 def _draw(trials: "pd.DataFrame", described: "SmoothingSweep", out: Path) -> None:
     from graycert._files import write_atomically
-    from graycert.experiments.pareto_fronts import add_legend, draw_panel
-    from graycert.experiments.style import new_figure, paper_style
+    from graycert.reproduction.pareto_fronts import add_legend, draw_panel
+    from graycert.reproduction.style import new_figure, paper_style
 
     with paper_style():
         figure, axes = new_figure(width=4.4, height=3.2)
@@ -232,7 +232,7 @@ def _draw(trials: "pd.DataFrame", described: "SmoothingSweep", out: Path) -> Non
 
 
 def _title(described: "SmoothingSweep") -> str:
-    from graycert.experiments.kinds.pareto import ARCHITECTURES, TITLES
+    from graycert.reproduction.kinds.pareto import ARCHITECTURES, TITLES
 
     training = described.training
     graph = TITLES.get(training.graph, Path(training.graph).stem)
@@ -242,7 +242,7 @@ def _title(described: "SmoothingSweep") -> str:
 def _text(
     trials: "pd.DataFrame", described: "SmoothingSweep", result: "SweepResult", files: list[str], again: str
 ) -> str:
-    from graycert.experiments.smoothing_sweep import ROBUSTNESS
+    from graycert.reproduction.smoothing_sweep import ROBUSTNESS
 
     best = trials[trials["dominating"] & trials["within"]].sort_values(ROBUSTNESS)
     parameters = described.parameters

@@ -30,7 +30,7 @@ def check_training(config: TrainingConfig) -> None:
 
 def train_model(config: TrainingConfig, model: Any, split: Any, console: Console) -> dict[str, Any]:
     """Train ``model`` in place and return the record of it."""
-    from graycert.smoothing import InterceptionSmoothing
+    from graycert.smoothing.interception.parameters import InterceptionSmoothing
     from graycert.training import train
 
     console.say(f"training {config.model} for at most {config.max_epochs:,} epochs")

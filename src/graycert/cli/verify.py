@@ -31,12 +31,12 @@ def verify(
         json: Print one JSON object instead of text.
         quiet: No remarks on standard error.
     """
-    from graycert.results import NodeCertificates
+    from graycert.certificates import NodeCertificates
 
     console = Console(as_json=json, quiet=quiet)
     certificates = NodeCertificates.load(run)
-    from graycert.verification import rebuild_graph  # loads torch
-    from graycert.verification import verify as verify_run
+    from graycert.runs.verify import rebuild_graph  # loads torch
+    from graycert.runs.verify import verify as verify_run
 
     data = rebuild_graph(certificates, source=graph, nodes=nodes, data_root=data_root)
     model = _model(run) if redraw else None

@@ -5,12 +5,11 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert.graph.adjacency import IntArray
+from graycert._types import IntArray
 
 Hops = NDArray[np.int32]
 

@@ -47,9 +47,22 @@ def edge_list(graph: Any) -> tuple[NDArray[Any], Any]:
             "`graph` must be an Adjacency, a SciPy sparse matrix, or have `edge_index` and `num_nodes` "
             f"(PyTorch Geometric Data), got {type(graph).__name__}."
         )
-    if hasattr(edge_index, "detach"):  # a tensor, perhaps on a GPU; torch itself is not imported here
-        edge_index = edge_index.detach().cpu()
-    return np.asarray(edge_index), num_nodes
+    return as_array(edge_index), num_nodes
+
+
+def simple_adjacency(edge_index: Any, *, num_nodes: int) -> Adjacency:
+    """Return the graph with parallel edges merged, which changes no distance; for where no edge has a coin to repeat.
+
+    Args:
+        edge_index: Array or tensor of shape (2, num_edges).
+        num_nodes: Number of nodes.
+    """
+    return Adjacency.from_edge_index(np.unique(as_array(edge_index), axis=1), num_nodes=num_nodes)
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Return an array, or a tensor on any device, as an array; torch itself is not imported here."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
 def _from_sparse(matrix: Any) -> Adjacency:

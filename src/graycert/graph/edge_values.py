@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from graycert._types import FloatArray, IntArray
 from graycert.errors import InvalidParameterError
-from graycert.graph.adjacency import Adjacency, IntArray
+from graycert.graph.adjacency import Adjacency
 from graycert.graph.conversion import as_adjacency, edge_list
-from graycert.smoothing import FloatArray, InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 
 def smoothing_on(graph: Any, smoothing: InterceptionSmoothing) -> InterceptionSmoothing:

@@ -5,8 +5,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert._rounding import FloatArray, multiply_up
-from graycert.graph.adjacency import Adjacency, IntArray
+from graycert._rounding import multiply_up
+from graycert._types import FloatArray, IntArray
+from graycert.graph.adjacency import Adjacency
 from graycert.graph.receptive_field import ReceptiveFields
 
 _FIRST_LENGTH = 5  # shorter paths are counted by matrix products

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from graycert._types import IntArray
 from graycert._validation import check_integer, check_targets
-from graycert.graph.adjacency import Adjacency, IntArray
+from graycert.graph.adjacency import Adjacency
 
 BLOCK_ENTRIES = 2**19  # with everything computed from an entry, some 64 MiB for a block of two layers
 

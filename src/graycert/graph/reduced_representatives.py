@@ -7,9 +7,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from graycert._types import IntArray
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError
-from graycert.graph.adjacency import Adjacency, IntArray
+from graycert.graph.adjacency import Adjacency
 from graycert.graph.receptive_field import receptive_fields
 
 

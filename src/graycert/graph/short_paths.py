@@ -10,7 +10,8 @@ from typing import Self
 import numpy as np
 
 from graycert._compilation import kernel
-from graycert.graph.adjacency import Adjacency, IntArray
+from graycert._types import IntArray
+from graycert.graph.adjacency import Adjacency
 from graycert.graph.receptive_field import ReceptiveFields
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graycert._rounding import FloatArray, integers_up
+from graycert._rounding import integers_up
+from graycert._types import FloatArray, IntArray
 from graycert._validation import check_integer, check_targets
 from graycert.errors import InvalidParameterError
-from graycert.graph.adjacency import Adjacency, IntArray
+from graycert.graph.adjacency import Adjacency
 from graycert.graph.receptive_field import receptive_fields, target_blocks
 
 LONGEST_CLOSED_FORM = 4

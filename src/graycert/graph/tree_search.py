@@ -1,12 +1,9 @@
 """Breadth-first search against the edges that notices when a node has a second simple path to the target."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert.graph.adjacency import IntArray
-
-BoolArray = NDArray[np.bool_]
+from graycert._types import BoolArray, IntArray
 
 
 @kernel

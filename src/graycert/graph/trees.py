@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graycert._types import IntArray
 from graycert._validation import check_integer, check_targets
 from graycert.errors import UnsoundSetupError
-from graycert.graph.adjacency import Adjacency, IntArray
+from graycert.graph.adjacency import Adjacency
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graycert._types import IntArray
 from graycert._validation import check_choice, check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
-
-IntArray = NDArray[np.int64]
 
 DENOMINATORS = ("all", "whole_field", "paper")
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from graycert._types import BoolArray, IntArray, WordArray
 from graycert._validation import check_integer, check_integer_array, check_targets
 from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency, receptive_fields, target_blocks
@@ -19,12 +20,8 @@ from graycert.sampling.kernels.coins import CoinKeys
 from graycert.sampling.layered_field import InEdges, layered_field
 from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing
 from graycert.sampling.streams import CoinStream, Purpose
-from graycert.smoothing import InterceptionSmoothing
-from graycert.threat import NodeFeatureThreat
-
-IntArray = NDArray[np.int64]
-WordArray = NDArray[np.uint64]
-BoolArray = NDArray[np.bool_]
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.threats.node_features import NodeFeatureThreat
 
 _BATCH_WORDS = 8  # 512 samples: the coins of an edge fill one cache line
 _FIELD_BYTES = 40  # per node of a receptive field: itself, its distance and where it lies

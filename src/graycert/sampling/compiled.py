@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graycert._types import Float32Array, IntArray
 from graycert._validation import check_integer
 from graycert.sampling.kernels import draws
 from graycert.sampling.kernels.coins import CoinKeys
@@ -23,8 +24,6 @@ from graycert.sampling.operations import NormalisedSum, Operation, PlainSum, Sof
 from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream, Purpose
 
-FloatArray = NDArray[np.float32]
-IntArray = NDArray[np.int64]
 Progress = Callable[[int], None]
 
 _MEMORY_BUDGET = 256 * 2**20  # bytes per thread; targets beyond are done in turn
@@ -50,9 +49,9 @@ class CompiledEngine:
 
     layers: tuple[Layer, ...]
     graph: InEdges
-    table: FloatArray
+    table: Float32Array
     targets: IntArray
-    skip_logits: FloatArray
+    skip_logits: Float32Array
     smoothing: AnySmoothing
     name: str
     _idle: "list[_Workspace]" = field(default_factory=list, repr=False)
@@ -206,7 +205,7 @@ class _Workspace:
             CoinKeys.of(stream, "edge", self.part.edge_ids[: self.num_edges], smoothing.p_delete),
         )
 
-    def run(self, first_sample: int, node_coins: CoinKeys, edge_coins: CoinKeys) -> FloatArray:
+    def run(self, first_sample: int, node_coins: CoinKeys, edge_coins: CoinKeys) -> Float32Array:
         """Return the scores of one chunk, without skip connection, (num_targets, num_classes, LANES); overwritten."""
         draws.draw(first_sample, *node_coins, *edge_coins, self.part.indptr, self.draw)
         for kernel, arguments in self.calls:
@@ -241,7 +240,7 @@ class _Tally:
                 self._chunks = iter(())
             raise
 
-    def count(self, rows: slice, skip: FloatArray, run: Callable[[int], FloatArray]) -> None:
+    def count(self, rows: slice, skip: Float32Array, run: Callable[[int], Float32Array]) -> None:
         """Run chunks until there are none left."""
         votes, near_ties = np.zeros_like(self.votes[rows]), np.zeros_like(self.near_ties[rows])
         while True:

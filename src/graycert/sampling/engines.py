@@ -27,7 +27,7 @@ from graycert.sampling.voting import (
     evaluation_mode,
     skip_logits_of,
 )
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 ENGINES = ("auto", "compiled", "torch")
 

@@ -6,9 +6,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from graycert._types import FloatArray
 from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing, probability_of
 from graycert.sampling.streams import CoinStream, edge_ids
-from graycert.smoothing import FloatArray, InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from graycert._types import IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graycert._types import Float32Array
 from graycert.sampling.kernels import gat, gatv2, gcn, soft_medoid, sums, tiles
 from graycert.sampling.kernels.draws import LANES, Draw, Field
 from graycert.sampling.kernels.tiles import Output, RowwiseStep, pack_steps
@@ -26,8 +27,6 @@ from graycert.sampling.operations import (
     SoftMedoid,
     UnknownModelError,
 )
-
-FloatArray = NDArray[np.float32]
 
 _ACTIVATIONS = {"relu": tiles.RELU, "elu": tiles.ELU, "leaky_relu": tiles.LEAKY_RELU}
 _WIDEST_SCORES = 40.0  # e^40 times _LARGEST_VALUE is far from the ends of float32
@@ -103,11 +102,11 @@ def _steps(chain: Sequence[RowwiseOperation], width: int) -> list[RowwiseStep]:
     return steps
 
 
-def _ones(width: int) -> FloatArray:
+def _ones(width: int) -> Float32Array:
     return np.ones(width, dtype=np.float32)
 
 
-def _zeros(width: int) -> FloatArray:
+def _zeros(width: int) -> Float32Array:
     return np.zeros(width, dtype=np.float32)
 
 
@@ -149,7 +148,7 @@ def _with_scores(chain: list[RowwiseOperation], following: Aggregation) -> list[
     ]
 
 
-def project(start: Sequence[RowwiseOperation], x: Tensor) -> FloatArray:
+def project(start: Sequence[RowwiseOperation], x: Tensor) -> Float32Array:
     """Apply the row-wise operations before the first aggregation to every row of x."""
     rows = x
     for operation in start:
@@ -166,7 +165,7 @@ def project(start: Sequence[RowwiseOperation], x: Tensor) -> FloatArray:
     return np.ascontiguousarray(rows.numpy())
 
 
-def check_magnitudes(table: FloatArray, layers: Sequence[Layer], *, largest_in_degree: int) -> None:
+def check_magnitudes(table: Float32Array, layers: Sequence[Layer], *, largest_in_degree: int) -> None:
     """A message that does not arrive has weight zero, which needs finite rows: bound all values in advance.
 
     Args:
@@ -193,7 +192,7 @@ def check_magnitudes(table: FloatArray, layers: Sequence[Layer], *, largest_in_d
                 bound = _safe(float(rows.max(initial=0.0)) * bound + _largest(step.bias))
 
 
-def _largest(values: FloatArray) -> float:
+def _largest(values: Float32Array) -> float:
     return float(np.abs(values, dtype=np.float64).max(initial=0.0))
 
 
@@ -219,7 +218,7 @@ def kernel_of(layer: Layer, index: int) -> Callable[..., None]:
 
 
 def arguments_of(
-    layer: Layer, index: int, part: LayeredField, field: Field, table: FloatArray, draw: Draw, out: FloatArray
+    layer: Layer, index: int, part: LayeredField, field: Field, table: Float32Array, draw: Draw, out: Float32Array
 ) -> tuple[Any, ...]:
     """Return what the kernel of a layer is called with, having computed all that no draw changes.
 
@@ -259,7 +258,7 @@ def arguments_of(
             return (field, draw, table, *shape, np.float32(slope), mean, output)
 
 
-def _distances(field: Field, table: FloatArray, *, num_receivers: int) -> tuple[NDArray[np.int64], FloatArray]:
+def _distances(field: Field, table: Float32Array, *, num_receivers: int) -> tuple[NDArray[np.int64], Float32Array]:
     indptr = field.indptr[: num_receivers + 1]
     sizes = (np.diff(indptr) + 2) ** 2
     if sizes.sum() > _MOST_DISTANCES:
@@ -271,8 +270,8 @@ def _distances(field: Field, table: FloatArray, *, num_receivers: int) -> tuple[
 
 
 def _attention_weights(
-    attention: Attention, field: Field, table: FloatArray, *, num_receivers: int
-) -> tuple[FloatArray, FloatArray]:
+    attention: Attention, field: Field, table: Float32Array, *, num_receivers: int
+) -> tuple[Float32Array, Float32Array]:
     """Return exp(score - score of the token) of every message that may arrive; see `kernels.gat.first_layer`.
 
     Attention does not change if all scores of a receiver are shifted. The shift must not come from a message that may
@@ -295,7 +294,7 @@ def _attention_weights(
     return np.exp(edges).astype(np.float32), np.exp(nodes).astype(np.float32)
 
 
-def _score_function(attention: Attention, table: FloatArray) -> Callable[..., NDArray[np.float64]]:
+def _score_function(attention: Attention, table: Float32Array) -> Callable[..., NDArray[np.float64]]:
     heads, channels, slope = attention.heads, attention.channels, attention.slope
     rows = table.astype(np.float64).reshape(table.shape[0], -1, channels)
 

@@ -17,17 +17,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from graycert._compilation import kernel
+from graycert._types import IntArray
 from graycert.sampling.drawn_batch import DrawnBatch
 from graycert.sampling.field_graph import FieldGraph
 from graycert.sampling.kernels.coins import CoinKeys, is_intercepted, mix, sample_key
 from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream
-
-IntArray = NDArray[np.int64]
 
 _ROW, _END, _HASH, _CLONE, _LAST_CLONE, _USED_IN = range(6)  # columns of the table of nodes
 _SELF = -1

@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-FloatArray = NDArray[np.float32]
+from graycert._types import Float32Array
 
 
 class UnknownModelError(Exception):
@@ -16,16 +13,16 @@ class UnknownModelError(Exception):
 class Linear:
     """x -> W x + bias; weight (width_out, width), bias (width_out,)."""
 
-    weight: FloatArray
-    bias: FloatArray
+    weight: Float32Array
+    bias: Float32Array
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
     """x -> scale ∘ x + shift, both (width,)."""
 
-    scale: FloatArray
-    shift: FloatArray
+    scale: Float32Array
+    shift: Float32Array
 
 
 @dataclass(frozen=True)
@@ -59,9 +56,9 @@ class Attention:
     channels: int
     slope: float
     mean: bool
-    sender: FloatArray | None = None
-    receiver: FloatArray | None = None
-    both: FloatArray | None = None
+    sender: Float32Array | None = None
+    receiver: Float32Array | None = None
+    both: Float32Array | None = None
 
     @property
     def label(self) -> str:

@@ -7,14 +7,12 @@ its probability is found by the same identity, and no reordering has to carry an
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
+from graycert._types import FloatArray, IntArray
 from graycert.errors import InvalidParameterError
 from graycert.sampling.streams import edge_ids
-from graycert.smoothing import FloatArray, InterceptionSmoothing
-
-IntArray = NDArray[np.int64]
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
 from torch_geometric.nn.dense.linear import Linear as PyGLinear
 from torch_geometric.nn.norm import BatchNorm as PyGBatchNorm
 
+from graycert._types import Float32Array
 from graycert.models import InterceptionGNN
 from graycert.models.gat import GATLayer
 from graycert.models.gatv2 import GATv2Layer
@@ -27,7 +28,6 @@ from graycert.sampling.operations import (
     Affine,
     Aggregation,
     Attention,
-    FloatArray,
     Linear,
     NormalisedSum,
     Operation,
@@ -201,7 +201,7 @@ def _function_activation(function: Any, args: Sequence[Any], kwargs: Any) -> Act
     raise UnknownModelError(f"uses {getattr(function, '__name__', function)}")
 
 
-def _array(values: Tensor) -> FloatArray:
+def _array(values: Tensor) -> Float32Array:
     return np.ascontiguousarray(values.detach().numpy(), dtype=np.float32)
 
 

@@ -21,7 +21,7 @@ from graycert.sampling.memory import peak_bytes
 from graycert.sampling.merged_copies import MergedCopies
 from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing
 from graycert.sampling.streams import CoinStream, Purpose
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 Progress = Callable[[int], None]
 

@@ -4,18 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.utils import remove_self_loops
 
 from graycert._compilation import kernel
+from graycert._types import BoolArray, IntArray
 from graycert.sampling.kernels.coins import CoinKeys, is_intercepted, sample_key
 from graycert.sampling.placed_smoothing import place_smoothing
 from graycert.sampling.streams import CoinStream, edge_ids
-from graycert.smoothing import InterceptionSmoothing
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 
 @dataclass(frozen=True)

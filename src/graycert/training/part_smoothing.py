@@ -5,7 +5,7 @@ import numpy as np
 from graycert.data import SplitPart
 from graycert.sampling.placed_smoothing import place_smoothing, probability_of
 from graycert.sampling.streams import edge_ids
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 
 def smoothing_on_part(smoothing: InterceptionSmoothing, whole: SplitPart, part: SplitPart) -> InterceptionSmoothing:

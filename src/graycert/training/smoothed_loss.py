@@ -11,7 +11,7 @@ from graycert.data import SplitPart
 from graycert.models import InterceptionGNN
 from graycert.models.interception_gnn import MessagePassingLayer
 from graycert.sampling.streams import CoinStream
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.training.drawn_field import DrawnField, FieldSampler
 from graycert.training.features import Features
 

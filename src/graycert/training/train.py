@@ -9,7 +9,7 @@ from graycert.data import validate_data
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
 from graycert.sampling.streams import CoinStream, Purpose
-from graycert.smoothing import InterceptionSmoothing
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.training.fit import check_recipe, fit
 from graycert.training.part_smoothing import smoothing_on_part
 from graycert.training.record import TrainingRecord

@@ -7,16 +7,14 @@ Bit i of word j stands for the (64 j + i)-th sample of a batch. Edges and nodes 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graycert._compilation import inlined, kernel
+from graycert._types import IntArray, WordArray
 from graycert.sampling.kernels.coins import is_intercepted, sample_key
 
 WORD = 64
 _STEPS = 6  # 2^6 bits in a word
 
-IntArray = NDArray[np.int64]
-WordArray = NDArray[np.uint64]
 
 _NONE, _ONE, _ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 

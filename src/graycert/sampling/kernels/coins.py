@@ -6,14 +6,11 @@ Signed 64-bit arithmetic that wraps around, bit for bit the same as the tensor v
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graycert._compilation import inlined, kernel
+from graycert._types import FloatArray, IntArray
 from graycert.sampling.placed_smoothing import ProbabilityTable, probability_of
 from graycert.sampling.streams import CoinStream, interception_threshold, interception_thresholds
-from graycert.smoothing import FloatArray
-
-IntArray = NDArray[np.int64]
 
 _GOLDEN = np.int64(0x9E3779B97F4A7C15 - (1 << 64))
 _FIRST = np.int64(0xBF58476D1CE4E5B9 - (1 << 64))

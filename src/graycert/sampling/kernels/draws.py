@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import kernel
+from graycert._types import Float32Array, IntArray
 from graycert.sampling.kernels.coins import is_intercepted, sample_key
 
 LANES = 32
 
-IntArray = NDArray[np.int64]
 Int32Array = NDArray[np.int32]
 ByteArray = NDArray[np.uint8]
-FloatArray = NDArray[np.float32]
 
 ONE, ZERO = np.float32(1.0), np.float32(0.0)
 
@@ -50,7 +49,7 @@ class Draw(NamedTuple):
 
     survives: ByteArray
     shown: ByteArray
-    scale: FloatArray
+    scale: Float32Array
 
 
 @kernel

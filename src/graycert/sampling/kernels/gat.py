@@ -3,7 +3,8 @@
 import numpy as np
 
 from graycert._compilation import kernel
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field, FloatArray
+from graycert._types import Float32Array
+from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field
 from graycert.sampling.kernels.tiles import Output, add_one, add_rows, add_static, exp, finish, in_fours
 
 _NEVER = np.float32(-1e30)
@@ -13,9 +14,9 @@ _NEVER = np.float32(-1e30)
 def first_layer(
     field: Field,
     draw: Draw,
-    table: FloatArray,
-    edge_weights: FloatArray,
-    node_weights: FloatArray,
+    table: Float32Array,
+    edge_weights: Float32Array,
+    node_weights: Float32Array,
     heads: int,
     mean: bool,
     output: Output,
@@ -76,7 +77,7 @@ def first_layer(
 
 
 @kernel
-def average_heads(tile: FloatArray, heads: int, channels: int) -> None:
+def average_heads(tile: Float32Array, heads: int, channels: int) -> None:
     """Replace the first head's columns by the mean over heads."""
     for c in range(channels):
         row = tile[c]
@@ -89,7 +90,7 @@ def average_heads(tile: FloatArray, heads: int, channels: int) -> None:
 
 
 @kernel
-def attend(field: Field, draw: Draw, u: int, table: FloatArray, head: int, channels: int, output: Output) -> None:
+def attend(field: Field, draw: Draw, u: int, table: Float32Array, head: int, channels: int, output: Output) -> None:
     """Write the softmax-weighted sum of one head's values into its columns of the tile.
 
     ``output.weights`` holds the score of each in-edge of receiver u, then that of u itself; it is overwritten. The
@@ -127,7 +128,7 @@ def attend(field: Field, draw: Draw, u: int, table: FloatArray, head: int, chann
 def later_layer(
     field: Field,
     draw: Draw,
-    table: FloatArray,
+    table: Float32Array,
     heads: int,
     channels: int,
     slope: np.float32,

@@ -3,14 +3,21 @@
 import numpy as np
 
 from graycert._compilation import kernel
-from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field, FloatArray
+from graycert._types import Float32Array
+from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field
 from graycert.sampling.kernels.gat import attend, average_heads
 from graycert.sampling.kernels.tiles import Output, finish
 
 
 @kernel
 def later_layer(
-    field: Field, draw: Draw, table: FloatArray, attention: FloatArray, slope: np.float32, mean: bool, output: Output
+    field: Field,
+    draw: Draw,
+    table: Float32Array,
+    attention: Float32Array,
+    slope: np.float32,
+    mean: bool,
+    output: Output,
 ) -> None:
     """Attend over rows that differ between samples.
 

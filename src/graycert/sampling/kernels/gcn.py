@@ -3,12 +3,13 @@
 import numpy as np
 
 from graycert._compilation import kernel
-from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field, FloatArray
+from graycert._types import Float32Array
+from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field
 from graycert.sampling.kernels.tiles import Output, add_rows, add_static, finish
 
 
 @kernel
-def first_layer(field: Field, draw: Draw, table: FloatArray, output: Output) -> None:
+def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -> None:
     """Sum projected rows, which are the same in all samples: ``table`` (n + 1, width), the token's last."""
     tile, weights, width = output.tile, output.weights, table.shape[1]
     token = table[field.token]
@@ -36,7 +37,7 @@ def first_layer(field: Field, draw: Draw, table: FloatArray, output: Output) -> 
 
 
 @kernel
-def later_layer(field: Field, draw: Draw, table: FloatArray, output: Output) -> None:
+def later_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -> None:
     """Sum rows that differ between samples: ``table`` (n, width, LANES)."""
     tile, weights, width = output.tile, output.weights, table.shape[1]
     for u in range(output.rows.shape[0]):

@@ -7,7 +7,8 @@ samples, so distances are computed once; an ablated in-neighbour is the token, a
 import numpy as np
 
 from graycert._compilation import kernel
-from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field, FloatArray, Int32Array, IntArray
+from graycert._types import Float32Array, IntArray
+from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field, Int32Array
 from graycert.sampling.kernels.tiles import Output, add_one, add_one_static, add_rows, add_static, exp, finish
 
 _FAR = np.float32(1e30)
@@ -15,7 +16,7 @@ _FAR = np.float32(1e30)
 
 @kernel
 def pair_distances(
-    indptr: IntArray, sources: Int32Array, table: FloatArray, offsets: IntArray, result: FloatArray
+    indptr: IntArray, sources: Int32Array, table: Float32Array, offsets: IntArray, result: Float32Array
 ) -> None:
     """Write the Euclidean distances between all points that a receiver may see in the first layer.
 
@@ -43,7 +44,7 @@ def pair_distances(
 
 
 @kernel
-def _keep_largest(field: Field, draw: Draw, u: int, limit: int, points: FloatArray, order: IntArray) -> None:
+def _keep_largest(field: Field, draw: Draw, u: int, limit: int, points: Float32Array, order: IntArray) -> None:
     """Set to zero the weights of all but the ``limit`` points of largest weight: those of smallest degree.
 
     Points of equal degree are taken in the order of the in-edges, the receiver itself last. ``points`` has a row of
@@ -67,7 +68,7 @@ def _keep_largest(field: Field, draw: Draw, u: int, limit: int, points: FloatArr
 
 
 @kernel
-def _aggregate(points: FloatArray, costs: FloatArray, temperature: np.float32, total: FloatArray) -> None:
+def _aggregate(points: Float32Array, costs: Float32Array, temperature: np.float32, total: Float32Array) -> None:
     """Turn weights a and costs of each point into the factors a point's row enters the soft medoid with, in place."""
     best = np.empty(LANES, dtype=np.float32)
     shares = np.empty(LANES, dtype=np.float32)
@@ -95,7 +96,7 @@ def _aggregate(points: FloatArray, costs: FloatArray, temperature: np.float32, t
 
 
 @kernel
-def _weigh(field: Field, draw: Draw, u: int, limit: int, points: FloatArray, order: IntArray) -> None:
+def _weigh(field: Field, draw: Draw, u: int, limit: int, points: Float32Array, order: IntArray) -> None:
     """Write the weight 1/sqrt(d_w d_u) of each in-edge of u, 0 where deleted or not considered, then that of u."""
     low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
     scale, own = draw.scale[u], points[degree]
@@ -113,13 +114,13 @@ def _weigh(field: Field, draw: Draw, u: int, limit: int, points: FloatArray, ord
 def first_layer(
     field: Field,
     draw: Draw,
-    table: FloatArray,
+    table: Float32Array,
     offsets: IntArray,
-    distances: FloatArray,
+    distances: Float32Array,
     limit: int,
     temperature: np.float32,
     output: Output,
-    costs: FloatArray,
+    costs: Float32Array,
     order: IntArray,
 ) -> None:
     """Aggregate projected rows, which are the same in all samples.
@@ -168,11 +169,11 @@ def first_layer(
 def later_layer(
     field: Field,
     draw: Draw,
-    table: FloatArray,
+    table: Float32Array,
     limit: int,
     temperature: np.float32,
     output: Output,
-    costs: FloatArray,
+    costs: Float32Array,
     order: IntArray,
 ) -> None:
     """Aggregate rows that differ between samples: ``table`` (n, width, LANES); otherwise as ``first_layer``."""

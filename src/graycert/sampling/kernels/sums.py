@@ -7,13 +7,14 @@ own row): SAGEConv projects neighbours and the node itself differently, GINConv 
 import numpy as np
 
 from graycert._compilation import kernel
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field, FloatArray
+from graycert._types import Float32Array
+from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field
 from graycert.sampling.kernels.tiles import Output, add_rows, add_static, finish
 
 
 @kernel
 def first_layer(
-    field: Field, draw: Draw, table: FloatArray, width: int, mean: bool, own_factor: np.float32, output: Output
+    field: Field, draw: Draw, table: Float32Array, width: int, mean: bool, own_factor: np.float32, output: Output
 ) -> None:
     """Sum projected rows, which are the same in all samples.
 
@@ -57,7 +58,7 @@ def first_layer(
 
 @kernel
 def later_layer(
-    field: Field, draw: Draw, table: FloatArray, width: int, mean: bool, own_factor: np.float32, output: Output
+    field: Field, draw: Draw, table: Float32Array, width: int, mean: bool, own_factor: np.float32, output: Output
 ) -> None:
     """Sum rows that differ between samples: ``table`` (n, total width, LANES); otherwise as ``first_layer``."""
     tile, weights, own_columns = output.tile, output.weights, table.shape[1] - width

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graycert._compilation import inlined, kernel
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, FloatArray, Int32Array, IntArray
+from graycert._types import Float32Array, IntArray
+from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Int32Array
 
 IDENTITY, RELU, ELU, LEAKY_RELU = 0, 1, 2, 3
 
@@ -37,12 +38,12 @@ class RowwiseStep:
         bias: Shape (width_out,), or None without ``weight``.
     """
 
-    scale: FloatArray
-    shift: FloatArray
+    scale: Float32Array
+    shift: Float32Array
     activation: int = IDENTITY
     slope: float = 1.0
-    weight: FloatArray | None = None
-    bias: FloatArray | None = None
+    weight: Float32Array | None = None
+    bias: Float32Array | None = None
 
     @property
     def width_out(self) -> int:
@@ -61,8 +62,8 @@ class Steps(NamedTuple):
     """
 
     shapes: IntArray
-    slopes: FloatArray
-    values: FloatArray
+    slopes: Float32Array
+    values: Float32Array
 
 
 class Output(NamedTuple):
@@ -78,16 +79,16 @@ class Output(NamedTuple):
     """
 
     steps: Steps
-    tile: FloatArray
-    spare: FloatArray
-    weights: FloatArray
-    rows: FloatArray
+    tile: Float32Array
+    spare: Float32Array
+    weights: Float32Array
+    rows: Float32Array
 
 
 def pack_steps(steps: Sequence[RowwiseStep]) -> Steps:
     """Pack at least one step."""
     shapes: list[tuple[int, int, int, int]] = []
-    values: list[FloatArray] = []
+    values: list[Float32Array] = []
     offset = 0
     for step in steps:
         maps = () if step.weight is None or step.bias is None else (step.weight.ravel(), step.bias)
@@ -117,7 +118,7 @@ def exp(x: Any) -> Any:
 
 
 @kernel
-def _activate(tile: FloatArray, scale: FloatArray, shift: FloatArray, activation: int, slope: np.float32) -> None:
+def _activate(tile: Float32Array, scale: Float32Array, shift: Float32Array, activation: int, slope: np.float32) -> None:
     for c in range(scale.size):
         row, factor, offset = tile[c], scale[c], shift[c]
         if activation == RELU:
@@ -137,7 +138,7 @@ def _activate(tile: FloatArray, scale: FloatArray, shift: FloatArray, activation
 
 
 @kernel
-def _map(tile: FloatArray, weight: FloatArray, bias: FloatArray, out: FloatArray) -> None:
+def _map(tile: Float32Array, weight: Float32Array, bias: Float32Array, out: Float32Array) -> None:
     """Write W · tile + bias to ``out``, a few rows of W at a time, so that BLAS keeps to the calling thread."""
     width_out, width = weight.shape
     rows = max(1, _BLAS_WORK // (width * LANES))
@@ -176,7 +177,9 @@ def finish(output: Output, u: int) -> None:
 
 
 @kernel
-def add_static(output: Output, low: int, width: int, weights: FloatArray, table: FloatArray, rows: Int32Array) -> None:
+def add_static(
+    output: Output, low: int, width: int, weights: Float32Array, table: Float32Array, rows: Int32Array
+) -> None:
     """Add weighted rows that are the same in every lane to the columns ``low ... low + width - 1`` of the tile.
 
     Four rows at a time, so that the sums are read and written a quarter as often; a last four is filled up with a
@@ -203,7 +206,9 @@ def add_static(output: Output, low: int, width: int, weights: FloatArray, table:
 
 
 @kernel
-def add_rows(output: Output, low: int, width: int, weights: FloatArray, table: FloatArray, rows: Int32Array) -> None:
+def add_rows(
+    output: Output, low: int, width: int, weights: Float32Array, table: Float32Array, rows: Int32Array
+) -> None:
     """Add weighted rows that have lanes, of ``table`` (num_nodes, columns, LANES); otherwise as `add_static`."""
     tile, last = output.tile, rows.size - 1
     weights[rows.size : in_fours(rows.size)] = ZERO
@@ -226,7 +231,7 @@ def in_fours(number: int) -> int:
 
 
 @kernel
-def add_one_static(output: Output, low: int, width: int, weight: FloatArray, row: FloatArray) -> None:
+def add_one_static(output: Output, low: int, width: int, weight: Float32Array, row: Float32Array) -> None:
     """Add one weighted row that is the same in every lane; see `add_static`."""
     for c in range(low, low + width):
         out, x = output.tile[c], row[c]
@@ -235,7 +240,7 @@ def add_one_static(output: Output, low: int, width: int, weight: FloatArray, row
 
 
 @kernel
-def add_one(output: Output, low: int, width: int, weight: FloatArray, row: FloatArray) -> None:
+def add_one(output: Output, low: int, width: int, weight: Float32Array, row: Float32Array) -> None:
     """Add one weighted row that has lanes; see `add_rows`."""
     for c in range(low, low + width):
         out, x = output.tile[c], row[c]

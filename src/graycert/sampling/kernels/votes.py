@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._compilation import kernel
-from graycert.sampling.kernels.draws import LANES, FloatArray
+from graycert._types import Float32Array
+from graycert.sampling.kernels.draws import LANES
 
 NEAR_TIE = np.float32(2.0**-16)
 """Two engines round differently, by up to about 1e-6 of the scores. A lead smaller than this share of the largest
@@ -13,8 +14,8 @@ absolute score of the target may fall either way, and is counted as a near-tie."
 
 @kernel
 def count_votes(
-    scores: FloatArray,
-    skip: FloatArray,
+    scores: Float32Array,
+    skip: Float32Array,
     low: int,
     high: int,
     votes: NDArray[np.int64],

@@ -1,0 +1,90 @@
+"""The worst set of nodes itself: exact for two layers and on trees, otherwise for the two-level surrogate."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from graycert.bounds.block import Block, Setting, TargetDeltas, nested, up_to_one_half
+from graycert.errors import InvalidParameterError
+from graycert.graph import tree_shaped
+
+
+class SearchBounds:
+    """Worst sets, target by target; those whose walks exceed the budget are left to Theorem 3 (``None``)."""
+
+    def __init__(self, setting: Setting, block: Block, *, method: str) -> None:
+        from graycert.bounds.two_level import TwoLevelSearch  # Numba takes a while to load
+
+        self._setting = setting
+        self._block = block
+        self._search = TwoLevelSearch(
+            setting.adjacency,
+            p_delete=setting.p_delete_per_edge,
+            p_ablate=setting.p_ablate_per_node,
+            num_layers=setting.num_layers,
+            budget=setting.budget,
+        )
+        wants_trees = method == "tree" or (method == "auto" and setting.num_layers > 2)
+        targets = block.fields.targets
+        self._is_tree = np.zeros(targets.size, dtype=np.bool_)
+        if wants_trees:
+            self._is_tree = tree_shaped(setting.adjacency, targets, num_layers=setting.num_layers)
+        if method == "tree" and not self._is_tree.all():
+            raise InvalidParameterError(
+                f"`method` 'tree' needs exactly one simple path from each node to the target, but "
+                f"{np.count_nonzero(~self._is_tree):,} of {targets.size:,} targets, such as node "
+                f"{targets[~self._is_tree][0]}, have more. Use 'auto', or run the model on a graph sparsified with "
+                "graycert.graph.sparsify_to_trees."
+            )
+        self._name = "exact" if setting.num_layers <= 2 else "surrogate"
+
+    def of(self, row: int, *, max_radius: int | None) -> TargetDeltas | None:
+        """Return the bounds of one target; ``max_radius`` None goes as far as a certificate can."""
+        if max_radius is not None:
+            return self._of(row, max_radius)
+        radius, most = 8, max(1, int(self._block.field(row)[1].sum()))
+        while True:
+            found = self._of(row, min(radius, most))
+            if found is None:
+                return None
+            if radius >= most or found.delta_upper[-1] >= 0.5:
+                size = up_to_one_half(found.delta_upper)
+                return replace(found, delta_upper=found.delta_upper[:size], proved=found.proved[:size])
+            radius *= 2
+
+    def _of(self, row: int, max_radius: int) -> TargetDeltas | None:
+        if self._is_tree[row]:
+            return self._on_tree(row, max_radius)
+        nodes, eligible = self._block.field(row)
+        worst = self._search.worst_sets(nodes, eligible, max_radius=max_radius)
+        if worst is None:
+            return None
+        size = up_to_one_half(worst.delta_upper)
+        return TargetDeltas(
+            delta_upper=worst.delta_upper,
+            proved=worst.proved,
+            attackers=worst.attackers[:size, :size].astype(np.int32),
+            method=self._name if worst.proved[:size].all() else "prefix",
+        )
+
+    def _on_tree(self, row: int, max_radius: int) -> TargetDeltas:
+        from graycert.bounds.tree import tree_delta
+
+        nodes, eligible = self._block.field(row)
+        mask = np.zeros(self._setting.adjacency.num_nodes, dtype=np.bool_)
+        mask[nodes[eligible]] = True
+        found = tree_delta(
+            self._setting.adjacency,
+            int(nodes[0]),
+            p_delete=self._search.p_delete,
+            p_ablate=self._search.p_ablate,
+            eligible=mask,
+            num_layers=self._setting.num_layers,
+            max_radius=max_radius,
+        )
+        return TargetDeltas(
+            delta_upper=found.delta_upper,
+            proved=np.ones(max_radius, dtype=np.bool_),
+            attackers=nested(found.attackers, up_to_one_half(found.delta_upper)),
+            method="tree",
+        )

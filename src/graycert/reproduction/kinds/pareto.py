@@ -1,0 +1,252 @@
+"""Robustness against accuracy: the trials of sweeps, and the lines through those that no other one dominates."""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from graycert.errors import InvalidParameterError
+from graycert.reproduction.experiment import Kind
+from graycert.reproduction.pareto_fronts import MARGIN, add_legend, compare_fronts, draw_panel, marked, mean_robustness
+from graycert.reproduction.settings import Conclusion, Count, Settings, TrainingSettings
+from graycert.reproduction.smoothing_sweep import Smoothed, SmoothingSweep, TrainingRule, trial_numbers
+from graycert.reproduction.style import new_figure, paper_style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from graycert.reproduction.job import Job
+    from graycert.reproduction.results import Results
+
+BOUNDS = {
+    "Theorem 3": Conclusion(min_distance=2),
+    "exact": Conclusion(min_distance=2, method="auto"),
+}
+"""What is concluded from the votes of every trial: attacks from the second hop, as in the paper."""
+
+TITLES = {
+    "cora_ml": "Cora-ML",
+    "citeseer": "Citeseer",
+    "pubmed": "PubMed",
+    "pubmed_partial": "PubMed (partial)",
+}
+ARCHITECTURES = {"gcn": "GCN", "gat": "GAT", "gatv2": "GATv2", "sma": "SMA"}
+TRAINING_RULES = {
+    "equal": "as much in training",
+    "more": "0.1 more in training",
+    "less": "0.1 less in training",
+    "drawn separately": "drawn separately",
+}
+
+Architecture = Literal["gcn", "gat", "gatv2", "sma"]
+
+
+class Line(Settings):
+    """One set of trials in one panel.
+
+    Args:
+        panel: Title of the panel.
+        name: In the legend.
+        sweep: Its trials.
+    """
+
+    panel: str
+    name: str
+    sweep: SmoothingSweep
+
+
+class ParetoFronts(Kind):
+    """Clean accuracy against area under the certified ratio curve, one panel per graph, with and without skip.
+
+    Args:
+        lines: What the lines of a panel differ in; of all else but ``datasets`` and ``skips`` there is one value.
+        datasets: Graphs, one column each.
+        skips: Without, with skip connection: one row each, unless the lines differ in it.
+        architectures: Models.
+        smoothed: What is smoothed.
+        training_rules: See `SmoothingSweep`.
+        bound: The bound of Δ that is shown; all of `BOUNDS` are computed from the same votes.
+        split: "inductive" or "transductive".
+        seed: Of split, models, draws, and of the distributions.
+        learning_rate: Of Adam.
+        max_epochs: Limit of epochs.
+        patience: Epochs without improvement before stopping.
+        num_selection: n0.
+        num_estimation: n1.
+        num_targets: Certify so many test nodes; None takes all.
+        num_trials: Distributions per line and panel.
+        trials_per_training: Trials that share a model, where training parameters are drawn separately; None: none do.
+        low_discrepancy: Spread the distributions evenly instead of drawing them independently.
+        margin: Fronts are compared where the accuracy is at most so far below the best of the panel.
+    """
+
+    kind: ClassVar[str] = "pareto"
+
+    lines: Literal["smoothed", "architecture", "skip", "training rule"] = "smoothed"
+    datasets: Annotated[tuple[str, ...], Field(min_length=1)]
+    skips: Annotated[tuple[bool, ...], Field(min_length=1)] = (False,)
+    architectures: Annotated[tuple[Architecture, ...], Field(min_length=1)] = ("gat",)
+    smoothed: Annotated[tuple[Smoothed, ...], Field(min_length=1)] = ("deletion and ablation",)
+    training_rules: Annotated[tuple[TrainingRule, ...], Field(min_length=1)] = ("drawn separately",)
+    bound: Literal["Theorem 3", "exact"] = "Theorem 3"
+    split: Literal["inductive", "transductive"] = "inductive"
+    seed: int = 13
+    learning_rate: float = 1e-3
+    max_epochs: Count = 1_000
+    patience: Count = 50
+    num_selection: Count = 1_000
+    num_estimation: Count = 3_000
+    num_targets: Count | None = None
+    num_trials: Count = 1_000
+    trials_per_training: Count | None = None
+    low_discrepancy: bool = False
+    margin: Annotated[float, Field(gt=0.0, le=1.0)] = MARGIN
+
+    @model_validator(mode="after")
+    def _differs_in_one(self) -> "ParetoFronts":
+        several = {
+            "smoothed": self.smoothed,
+            "architecture": self.architectures,
+            "training rule": self.training_rules,
+        }
+        for name, values in several.items():
+            if name != self.lines and len(values) > 1:
+                raise ValueError(f"the lines differ in {self.lines!r}, so there must be one {name} only")
+        return self
+
+    def jobs(self) -> "list[Job]":
+        """Return nothing: the sweeps compute all."""
+        return []
+
+    def sweeps(self) -> list[SmoothingSweep]:
+        """Return one sweep per line and panel."""
+        return [line.sweep for line in self.lines_of_panels()]
+
+    def lines_of_panels(self) -> list[Line]:
+        """Return all lines, row by row of panels."""
+        return [
+            Line(
+                panel=self._panel(dataset, skip=skip),
+                name=self._name(architecture, skip, smoothed, rule),
+                sweep=self._sweep(dataset, architecture, skip, smoothed, rule),
+            )
+            for skip, dataset, architecture, smoothed, rule in product(
+                self.skips, self.datasets, self.architectures, self.smoothed, self.training_rules
+            )
+        ]
+
+    def tables(self, results: "Results") -> "dict[str, pd.DataFrame]":
+        """Return all trials, the front of each line, and how the fronts of a panel compare."""
+        import pandas as pd
+
+        rows = [row for line in self.lines_of_panels() for row in self._trials(line, results)]
+        if not rows:
+            raise InvalidParameterError("`results` must hold at least one trial, got none. See why the trials failed.")
+        trials = marked(pd.DataFrame(rows), margin=self.margin)
+        fronts = pd.DataFrame([self._front(line, trials) for line in self.lines_of_panels()])
+        return {"trials": trials, "fronts": fronts, "comparisons": compare_fronts(trials, fronts)}
+
+    def measures(self, tables: "Mapping[str, pd.DataFrame]") -> dict[str, float]:
+        """Return the mean robustness of each front, and of each two of a panel the difference and who dominates."""
+        found = {}
+        for _, row in tables["fronts"].iterrows():
+            found[f"{row['panel']}: {row['line']}"] = float(row["mean_robustness"])
+        for _, row in tables["comparisons"].iterrows():
+            found[f"{row['panel']}: {row['line']} over {row['other']}"] = float(row["gain"])
+            found[f"{row['panel']}: share of {row['other']} dominated by {row['line']}"] = float(row["dominated_share"])
+        return found
+
+    def draw(self, tables: "Mapping[str, pd.DataFrame]") -> "Figure":
+        """Draw one panel per graph, with and without skip connection."""
+        trials = tables["trials"]
+        panels = list(dict.fromkeys(line.panel for line in self.lines_of_panels()))
+        columns = len(self.datasets)
+        with paper_style():
+            figure, axes = new_figure(len(panels) // columns, columns, height=3.0)
+            for place, panel in zip(axes.flat, panels, strict=True):
+                draw_panel(place, trials[trials["panel"] == panel], margin=self.margin)
+                place.set_title(panel)
+            for place in axes[:-1].flat:
+                place.set_xlabel("")
+            for place in axes[:, 1:].flat:
+                place.set_ylabel("")
+            add_legend(figure)
+        return figure
+
+    def _panel(self, dataset: str, *, skip: bool) -> str:
+        title = TITLES.get(dataset, dataset)
+        return f"{title}, with skip" if skip and self.lines != "skip" else title
+
+    def _name(self, architecture: str, skip: bool, smoothed: str, rule: str) -> str:
+        names = {
+            "architecture": ARCHITECTURES[architecture],
+            "skip": "with skip" if skip else "without skip",
+            "smoothed": smoothed,
+            "training rule": TRAINING_RULES[rule],
+        }
+        return names[self.lines]
+
+    def _sweep(
+        self, dataset: str, architecture: Architecture, skip: bool, smoothed: Smoothed, rule: TrainingRule
+    ) -> SmoothingSweep:
+        training = TrainingSettings(
+            graph=dataset,
+            split=self.split,
+            seed=self.seed,
+            architecture=architecture,
+            skip=skip,
+            learning_rate=self.learning_rate,
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+        )
+        return SmoothingSweep(
+            training=training,
+            smoothed=smoothed,
+            training_rule=rule,
+            conclusions=tuple(BOUNDS.values()),
+            num_selection=self.num_selection,
+            num_estimation=self.num_estimation,
+            num_targets=self.num_targets,
+            num_trials=self.num_trials,
+            trials_per_training=self.trials_per_training if rule == "drawn separately" else None,
+            low_discrepancy=self.low_discrepancy,
+            seed=self.seed,
+        )
+
+    def _trials(self, line: Line, results: "Results") -> list[dict[str, Any]]:
+        """Return one row per trial that was done."""
+        rows = []
+        for index, job in enumerate(line.sweep.jobs()):
+            if job not in results:  # it failed
+                continue
+            arrays = results[job]
+            drawn = {
+                "train_p_delete": job.training.p_delete,
+                "train_p_ablate": job.training.p_ablate,
+                "p_delete": job.p_delete,
+                "p_ablate": job.p_ablate,
+            }
+            numbers = trial_numbers(arrays, BOUNDS[self.bound])
+            seconds = float(arrays["seconds"])
+            rows.append(
+                {"panel": line.panel, "line": line.name, "trial": index, **drawn, **numbers, "seconds": seconds}
+            )
+        return rows
+
+    def _front(self, line: Line, trials: "pd.DataFrame") -> dict[str, Any]:
+        of_panel = trials[trials["panel"] == line.panel]
+        mine = of_panel[of_panel["line"] == line.name]
+        best = float(of_panel["clean_accuracy"].max())
+        return {
+            "panel": line.panel,
+            "line": line.name,
+            "trials": len(mine),
+            "failed": line.sweep.num_trials - len(mine),
+            "dominating": int(mine["dominating"].sum()),
+            "dominating_within": int((mine["dominating"] & mine["within"]).sum()),
+            "best_accuracy": float(mine["clean_accuracy"].max()),
+            "best_accuracy_of_panel": best,
+            "mean_robustness": mean_robustness(mine, best=best, margin=self.margin),
+        }

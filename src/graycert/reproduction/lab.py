@@ -1,0 +1,113 @@
+"""What jobs share within a process: graphs, splits and trained models."""
+
+import hashlib
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from graycert._files import write_atomically
+from graycert.errors import InvalidFileError
+from graycert.reproduction.job import Job
+from graycert.reproduction.results import Arrays, Results
+from graycert.reproduction.settings import SplitSettings, TrainingSettings, settings_hash
+
+
+class Lab:
+    """Computes what was not computed before, and keeps it under one folder.
+
+    Args:
+        folder: Where results and trained models are kept.
+        data_root: Folder with graph files; None takes GRAYCERT_DATA.
+    """
+
+    def __init__(self, folder: Path, *, data_root: str | None = None) -> None:
+        self.folder = Path(folder)
+        self.data_root = data_root
+        self.results = Results(self.folder / "results")
+        self.graph = lru_cache(maxsize=8)(self._load)
+        self._split = lru_cache(maxsize=16)(self._make_split)
+
+    def do(self, job: Job) -> Arrays:
+        """Return the result of a job, from its file if it was done, and the ``seconds`` that it took."""
+        if job not in self.results:
+            started = time.perf_counter()
+            found = job.run(self)
+            self.results.write(job, {**found, "seconds": time.perf_counter() - started})
+        return self.results[job]
+
+    def split(self, settings: SplitSettings) -> Any:
+        """Return the split of the graph (of a `TrainingSettings` too: its training does not matter here)."""
+        return self._split(settings.graph, settings.split, settings.seed, settings.per_class)
+
+    def model(self, settings: TrainingSettings) -> Any:
+        """Return the trained model, in evaluation mode, from its files if it was trained before."""
+        from filelock import FileLock
+
+        import graycert as gc
+
+        file = self._model_file(settings)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(file.with_suffix(".lock")):  # two workers that need one model train it once
+            try:
+                return gc.load_model(file)
+            except InvalidFileError:  # not there, or cut off by a crash of the machine
+                return self._train(settings, file)
+
+    def forget_model(self, settings: TrainingSettings) -> None:
+        """Remove the files of a trained model that nothing else will need."""
+        file = self._model_file(settings)
+        for suffix in (".safetensors", ".json", ".lock"):
+            file.with_suffix(suffix).unlink(missing_ok=True)
+
+    def _model_file(self, settings: TrainingSettings) -> Path:
+        return self.folder / "models" / f"{settings.key}.safetensors"
+
+    def _train(self, settings: TrainingSettings, file: Path) -> Any:
+        import graycert as gc
+
+        split = self.split(settings)
+        model = gc.build_model(
+            settings.architecture, split, num_layers=settings.num_layers, skip=settings.skip, seed=settings.seed
+        )
+        record = gc.train(
+            model,
+            split,
+            smoothing=gc.InterceptionSmoothing(p_delete=settings.p_delete, p_ablate=settings.p_ablate),
+            learning_rate=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            max_epochs=settings.max_epochs,
+            patience=settings.patience,
+            seed=settings.seed,
+        )
+        gc.save_model(model, file, notes={"settings": settings.model_dump(mode="json"), "training": record.as_dict()})
+        return gc.load_model(file)
+
+    def _load(self, name: str) -> Any:
+        from graycert.data import load_graph
+
+        data = load_graph(name, data_root=self.data_root)
+        self._refuse_changed_graph(name, data)
+        return data
+
+    def _refuse_changed_graph(self, name: str, data: Any) -> None:
+        """Results are known by the graph's name, so behind a name there must always be the same graph."""
+        from graycert.graph import graph_fingerprint
+
+        digest = hashlib.sha256(data.y.cpu().numpy().tobytes() if data.get("y") is not None else b"")
+        features = None if data.get("x") is None else data.x.numpy()
+        found = f"{graph_fingerprint(data.edge_index.numpy(), data.num_nodes, features)} {digest.hexdigest()}"
+        file = self.folder / "graphs" / f"{settings_hash('graph', {'name': name})}.txt"
+        if not file.exists():
+            write_atomically(file, lambda path: path.write_text(f"{name}\n{found}\n", encoding="utf-8"))
+        elif file.read_text(encoding="utf-8").splitlines()[-1] != found:
+            raise InvalidFileError(
+                f"{name} is another graph than the one that the results in {self.folder} were computed on. Choose "
+                "another folder for the results, or give the graph another name."
+            )
+
+    def _make_split(self, graph: str, kind: str, seed: int, per_class: int) -> Any:
+        from graycert.data import inductive_split, transductive_split
+
+        make = inductive_split if kind == "inductive" else transductive_split
+        return make(self.graph(graph), seed=seed, per_class=per_class)

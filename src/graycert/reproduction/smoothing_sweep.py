@@ -1,0 +1,287 @@
+"""Sweeps over smoothing parameters: how accurate and how robust is one architecture under many distributions?"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from graycert.reproduction.certify_job import CertifyJob
+from graycert.reproduction.lab import Lab
+from graycert.reproduction.settings import Conclusion, Count, Settings, TrainingSettings, settings_hash
+from graycert.reproduction.sweep.design import RandomDesign
+
+if TYPE_CHECKING:
+    from graycert.reproduction.results import Arrays
+    from graycert.reproduction.sweep import Sweep
+    from graycert.reproduction.sweep.budget import Budget
+    from graycert.reproduction.sweep.design import Design
+
+VERSION = 1  # raise it when equal settings have other trials
+
+Smoothed = Literal["deletion and ablation", "deletion", "ablation"]
+TrainingRule = Literal["drawn separately", "equal", "more", "less"]
+
+ROBUSTNESS = "normalized_aucrc"
+"""How robust a trial is: bounded, so that it depends neither on the largest radius looked at nor on a few hubs."""
+
+OBJECTIVES = {"clean_accuracy": "maximize", ROBUSTNESS: "maximize"}
+"""What a trial is judged by."""
+
+MAX_RADIUS = 10
+"""Certified ratios are kept up to this radius."""
+
+_MORE_ABLATION = {"equal": 0.0, "more": 0.1, "less": -0.1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedTrainingDesign(RandomDesign):
+    """Points of which several have the training parameters in common, so that their model is trained once.
+
+    Neighbours differ in their model, so that two workers do not train the same: with two trials per training, the
+    models of trials 0 to 7 are 0, 1, 0, 1, 2, 3, 2, 3. Model i has the training parameters of point i.
+
+    Args:
+        trials_per_training: Number of trials that share a model.
+    """
+
+    trials_per_training: int
+
+    def point(self, index: int) -> dict[str, float]:
+        """Return the parameters of trial ``index``."""
+        block, place = divmod(index, 2 * self.trials_per_training)
+        training = super().point(2 * block + place % 2)
+        return {
+            name: training[name] if name.startswith("train_") else value for name, value in super().point(index).items()
+        }
+
+
+class SmoothingSweep(Settings):
+    """One architecture on one split, trained and certified under many smoothing distributions.
+
+    Args:
+        training: The model. Its probabilities are those that the trials replace, so they must be 0.
+        smoothed: What is smoothed, in training and at inference; the other probability is 0.
+        training_rule: "drawn separately" from those at inference; or "equal" to them, but for 0.1 "more" or "less"
+            ablation, kept within [0, 1] (Figure 5c).
+        conclusions: What is concluded from the votes of a trial; trials are judged by the first.
+        num_selection: n0.
+        num_estimation: n1.
+        num_targets: Certify so many test nodes, drawn by the seed; None takes all.
+        num_trials: Number of distributions.
+        trials_per_training: Number of trials that share a model, if training parameters are drawn separately; None
+            trains one for each trial.
+        low_discrepancy: Spread the distributions evenly instead of drawing them independently.
+        seed: Seed of the distributions, so sweeps with equal seeds visit the same ones.
+
+    References:
+        Scholten et al. (2022), Section 7 (1,000 distributions per setting, drawn from [0, 1]^4).
+    """
+
+    training: TrainingSettings
+    smoothed: Smoothed = "deletion and ablation"
+    training_rule: TrainingRule = "drawn separately"
+    conclusions: Annotated[tuple[Conclusion, ...], Field(min_length=1)] = (Conclusion(min_distance=2),)
+    num_selection: Count = 1_000
+    num_estimation: Count = 3_000
+    num_targets: Count | None = None
+    num_trials: Count = 1_000
+    trials_per_training: Count | None = None
+    low_discrepancy: bool = False
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 13
+
+    @model_validator(mode="after")
+    def _draws_all_probabilities(self) -> "SmoothingSweep":
+        if self.training.p_delete or self.training.p_ablate:
+            raise ValueError("training.p_delete and training.p_ablate must be left out, because they are swept")
+        if self.trials_per_training is not None and self.training_rule != "drawn separately":
+            raise ValueError("trials_per_training needs the training rule 'drawn separately'")
+        return self
+
+    @property
+    def key(self) -> str:
+        """Identify the sweep; more trials extend it."""
+        return settings_hash(f"sweep-{VERSION}", self.model_dump(mode="json", exclude={"num_trials"}))
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """Names of the graphs that it needs."""
+        return (self.training.graph,)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of what is drawn from [0, 1]."""
+        names = {"deletion": ("p_delete",), "ablation": ("p_ablate",)}.get(self.smoothed, ("p_delete", "p_ablate"))
+        return (*(f"train_{name}" for name in names), *names) if self.training_rule == "drawn separately" else names
+
+    @property
+    def design(self) -> RandomDesign:
+        """Where its trials lie."""
+        ranges = dict.fromkeys(self.parameters, (0.0, 1.0))
+        if self.trials_per_training is None:
+            return RandomDesign(ranges=ranges, seed=self.seed, low_discrepancy=self.low_discrepancy)
+        return SharedTrainingDesign(
+            ranges=ranges,
+            seed=self.seed,
+            low_discrepancy=self.low_discrepancy,
+            trials_per_training=self.trials_per_training,
+        )
+
+    def job(self, point: Mapping[str, float]) -> CertifyJob:
+        """Return what a trial computes."""
+        p_delete, p_ablate = point.get("p_delete", 0.0), point.get("p_ablate", 0.0)
+        if self.training_rule == "drawn separately":
+            in_training = {name: point.get(f"train_{name}", 0.0) for name in ("p_delete", "p_ablate")}
+        else:
+            shifted = p_ablate + _MORE_ABLATION[self.training_rule]
+            in_training = {"p_delete": p_delete, "p_ablate": max(min(shifted, 1.0), 0.0)}
+        return CertifyJob(
+            training=self.training.model_copy(update=in_training),
+            p_delete=p_delete,
+            p_ablate=p_ablate,
+            conclusions=self.conclusions,
+            num_selection=self.num_selection,
+            num_estimation=self.num_estimation,
+            num_targets=self.num_targets,
+        )
+
+    def jobs(self) -> list[CertifyJob]:
+        """Return what all trials compute, in order."""
+        design = self.design
+        return [self.job(design.point(index)) for index in range(self.num_trials)]
+
+    def as_sweep(
+        self,
+        folder: Path,
+        *,
+        directory: Path,
+        data_root: str | None = None,
+        design: "Design | None" = None,
+        budget: "Budget | None" = None,
+    ) -> "Sweep":
+        """Return the sweep to run.
+
+        Args:
+            folder: Folder of the lab that keeps results and models.
+            directory: Folder of the sweep itself.
+            data_root: Folder with graph files; None takes GRAYCERT_DATA.
+            design: Where trials lie instead of ``design``.
+            budget: When it ends instead of after ``num_trials``.
+        """
+        from graycert.reproduction.sweep import Budget, Sweep
+
+        settings = self.model_dump(mode="json", exclude={"num_trials", "seed", "low_discrepancy"}, exclude_none=True)
+        return Sweep(
+            directory=directory,
+            name=f"{Path(self.training.graph).stem}-{self.training.architecture}-{self.smoothed}".replace(" ", "-"),
+            objective=Trial(sweep=self, folder=folder, data_root=data_root),
+            directions=OBJECTIVES,
+            design=design or self.design,
+            budget=budget or Budget(trials=self.num_trials),
+            settings=settings,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """Trains and certifies under one distribution; a worker process is sent it, and keeps graph and split.
+
+    Args:
+        sweep: What is swept.
+        folder: Folder of the lab.
+        data_root: Folder with graph files; None takes GRAYCERT_DATA.
+    """
+
+    sweep: SmoothingSweep
+    folder: Path
+    data_root: str | None = None
+
+    def __call__(self, params: Mapping[str, float]) -> dict[str, float]:
+        """Return the numbers of a trial, from its file if it was computed before."""
+        lab = _lab_of_process(self.folder, self.data_root)
+        job = self.sweep.job(params)
+        arrays = lab.do(job)
+        if self.sweep.trials_per_training is None:  # no other trial has this model, and thousands would fill the disk
+            lab.forget_model(job.training)
+        first, *others = self.sweep.conclusions
+        numbers = trial_numbers(arrays, first)
+        for each in others:
+            numbers |= {f"{each.name}/{name}": value for name, value in trial_numbers(arrays, each).items()}
+        return numbers
+
+
+def trial_numbers(arrays: "Arrays", conclusion: Conclusion) -> dict[str, float]:
+    """Return what a trial is judged by, from the result of its `CertifyJob`.
+
+    Returns:
+        ``clean_accuracy``, ``aucrc`` (mean of the certified radius over all targets, capped by the number of nodes
+        that could be hostile; radii beyond the job's ``max_radius`` are not looked for), ``normalized_aucrc``,
+        ``abstain_ratio``, ``mean_radius`` (capped likewise; of the targets with a prediction, NaN without any), and
+        ``certified_ratio_1`` to ``certified_ratio_10`` (of all targets).
+    """
+    import numpy as np
+
+    from graycert.metrics import abstain_ratio, aucrc, certified_ratio, clean_accuracy, normalized_aucrc
+
+    radius, eligible, prediction = (
+        arrays[f"{conclusion.name}/{name}"] for name in ("radius", "num_eligible", "prediction")
+    )
+    predicted = np.minimum(radius, eligible)[radius >= 0]
+    ratios = certified_ratio(radius, eligible, max_radius=MAX_RADIUS).values
+    return {
+        "clean_accuracy": clean_accuracy(radius, prediction=prediction, labels=arrays["labels"]),
+        "aucrc": aucrc(radius, eligible),
+        "normalized_aucrc": normalized_aucrc(radius, eligible),
+        "abstain_ratio": abstain_ratio(radius),
+        "mean_radius": float(predicted.mean()) if predicted.size else float("nan"),
+        **{f"certified_ratio_{reached}": float(ratios[reached]) for reached in range(1, MAX_RADIUS + 1)},
+    }
+
+
+def run_smoothing_sweeps(
+    sweeps: Sequence[SmoothingSweep],
+    lab: Lab,
+    *,
+    num_workers: int = 1,
+    progress: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> None:
+    """Run sweeps that were not run, going on where an earlier call was interrupted; trials that failed are retried.
+
+    Args:
+        sweeps: Some may be equal.
+        lab: Keeps the results; the sweeps themselves are kept in its folder ``sweeps``.
+        num_workers: Processes that compute.
+        progress: Show progress on standard error if it is a terminal.
+        say: Told of trials that failed.
+    """
+    from graycert.reproduction.sweep import run_sweeps
+
+    most_trials: dict[str, SmoothingSweep] = {}
+    for each in sweeps:
+        if each.key not in most_trials or each.num_trials > most_trials[each.key].num_trials:
+            most_trials[each.key] = each
+    to_run = [
+        each.as_sweep(lab.folder.absolute(), directory=lab.folder / "sweeps" / key, data_root=lab.data_root)
+        for key, each in most_trials.items()
+        if any(job not in lab.results for job in each.jobs())
+    ]
+    if not to_run:
+        return
+    for result in run_sweeps(to_run, workers=num_workers, progress=progress, retry_failed=True):
+        for failure in result.failed:
+            if say is not None:
+                say(f"trial {failure.index} of a sweep failed: {failure.error}")
+
+
+@lru_cache(maxsize=1)
+def _lab_of_process(folder: Path, data_root: str | None) -> Lab:
+    import multiprocessing
+
+    if multiprocessing.parent_process() is not None:  # a worker: one thread each
+        import torch
+
+        torch.set_num_threads(1)
+    return Lab(folder, data_root=data_root)

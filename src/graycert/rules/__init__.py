@@ -1,0 +1,38 @@
+"""Certificates from votes and Δ̄: sound rules, the paper's for comparison, and what is reachable."""
+
+from graycert.rules.binary import binary_bounds, binary_margin
+from graycert.rules.collective import COLLECTIVE_METHODS, CollectiveCertificate, collective_certificate
+from graycert.rules.difference import difference_leads_lower, difference_margin_lower
+from graycert.rules.foresight import Foresight, check_can_certify
+from graycert.rules.multiclass import intersection_union_bounds, multiclass_margin, paper_bounds
+from graycert.rules.prediction_sets import prediction_sets
+from graycert.rules.radius import certified_radius
+from graycert.rules.sequential import SequentialCertificates
+from graycert.rules.simultaneous import simultaneous_level
+from graycert.rules.status import Status
+from graycert.rules.vote_certificates import RULES, VOTE_RULES, VoteCertificates, certify_votes, is_sound
+
+__all__ = [
+    "COLLECTIVE_METHODS",
+    "RULES",
+    "VOTE_RULES",
+    "CollectiveCertificate",
+    "Foresight",
+    "SequentialCertificates",
+    "Status",
+    "VoteCertificates",
+    "binary_bounds",
+    "binary_margin",
+    "certified_radius",
+    "certify_votes",
+    "check_can_certify",
+    "collective_certificate",
+    "difference_leads_lower",
+    "difference_margin_lower",
+    "intersection_union_bounds",
+    "is_sound",
+    "multiclass_margin",
+    "paper_bounds",
+    "prediction_sets",
+    "simultaneous_level",
+]

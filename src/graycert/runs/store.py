@@ -1,0 +1,337 @@
+"""Run directories: written as a whole or not at all, read with every doubt turned into an error.
+
+config.toml           every parameter, versions, fingerprint of the graph
+certificates.parquet  a row per target, Δ̄(ρ) included
+votes.npz             votes, nodes to protect first; where there are any: trusted nodes of the threat, probabilities per
+                      edge or node, the class of each vote, the collective certificate
+summary.json          the statement and counts per radius
+report.html           all of it for people
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
+from graycert.runs.page import render_report
+from graycert.runs.columns import DELTA_PREFIX, to_columns
+from graycert.runs.config_file import (
+    FORMAT_VERSION,
+    check_version,
+    config_text,
+    read_config,
+    stored_smoothing,
+)
+from graycert.runs.words import summary_record
+from graycert.runs.view import report_view
+from graycert.runs.votes_file import AGAIN, collective_of, read_votes, readable, write_votes
+from graycert.threats.node_features import NodeFeatureThreat
+
+if TYPE_CHECKING:
+    from graycert.certificates import NodeCertificates
+
+CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
+    "config.toml",
+    "certificates.parquet",
+    "votes.npz",
+    "summary.json",
+    "report.html",
+)
+FILES = (CONFIG, TABLE, VOTES, SUMMARY, REPORT)
+MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its model
+_VERSION_KEY = b"graycert_format_version"
+
+
+def save_run(certificates: "NodeCertificates", directory: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a run directory under a temporary name beside ``directory`` and rename it when it is complete.
+
+    An earlier run is moved aside first and deleted last: between the two renames the name is free for an
+    instant, but it never belongs to a mixture, and a crash leaves the complete earlier run beside it.
+
+    Args:
+        certificates: What to write.
+        directory: New or empty folder; parents are made.
+        overwrite: Replace an earlier run directory; a folder with any other file in it is never replaced.
+
+    Returns:
+        The absolute path of the directory.
+
+    Raises:
+        InvalidFileError: If the directory holds something, or cannot be written.
+    """
+    target = Path(directory).expanduser().resolve()
+    _check_target(target, overwrite=overwrite)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        working = Path(tempfile.mkdtemp(prefix=f".{target.name}.writing-", dir=target.parent))
+        try:
+            _write_files(certificates, working)
+            working.chmod(0o755)  # mkdtemp keeps it private
+            _replace(working, target)
+        finally:
+            shutil.rmtree(working, ignore_errors=True)
+    except OSError as error:
+        raise InvalidFileError(
+            f"`directory` must be writable, got {target} ({error.strerror or error}). Choose another folder."
+        ) from error
+    return target
+
+
+def check_destination(directory: str | Path, *, overwrite: bool = False) -> Path:
+    """Refuse early, before hours of work, what `save_run` would refuse; nothing is written.
+
+    Returns:
+        The absolute path of the directory.
+
+    Raises:
+        InvalidFileError: If the directory holds something, or cannot be made or written.
+    """
+    target = Path(directory).expanduser().resolve()
+    _check_target(target, overwrite=overwrite)
+    existing = next(folder for folder in (target, *target.parents) if folder.exists())
+    if not can_write(existing):
+        raise InvalidFileError(
+            f"`directory` must be writable, got {target}, but {existing} is no folder that can be written to. "
+            "Choose another folder."
+        )
+    return target
+
+
+def can_write(folder: Path) -> bool:
+    """Return whether a file can be made in ``folder``, by making one without a name (root may seem to be allowed)."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def load_run(directory: str | Path, *, need_report: bool = True) -> "NodeCertificates":
+    """Read a run directory; without ``need_report`` its report.html may be missing or damaged.
+
+    Raises:
+        InvalidFileError: If a file is missing, truncated, corrupted, foreign, or of another format version,
+            or if the files do not fit each other.
+    """
+    from graycert.certificates import NodeCertificates
+
+    folder = Path(directory).expanduser()
+    if not folder.is_dir():
+        raise InvalidFileError(f"{folder} is no folder. Give the folder that `graycert certify` wrote.")
+    config = read_config(folder / CONFIG)
+    for name in FILES:
+        if not (folder / name).is_file() and (need_report or name != REPORT):
+            raise InvalidFileError(f"{folder / name} is missing. {AGAIN}")
+    columns = _read_table(folder / TABLE)
+    votes = read_votes(folder / VOTES)
+    summary = _read_summary(folder / SUMMARY)
+    try:
+        config["smoothing"] = stored_smoothing(folder / CONFIG, config["smoothing"], votes)
+    except InvalidParameterError as error:
+        raise InvalidFileError(f"{folder / CONFIG} or {VOTES} holds an impossible value: {error}") from error
+    if need_report:
+        _check_report(folder / REPORT)
+    try:
+        loaded = NodeCertificates(**_arguments(folder, config, columns, votes))
+    except InvalidFileError:
+        raise
+    except GraycertError as error:
+        raise InvalidFileError(f"The files in {folder} hold impossible values: {error} {AGAIN}") from error
+    _check_agreement(folder, loaded, config, columns, summary)
+    return loaded
+
+
+def is_run_directory(folder: Path) -> bool:
+    """Whether the folder holds nothing but files of a run, its config.toml among them."""
+    names = {entry.name for entry in folder.iterdir()}
+    return CONFIG in names and names <= {*FILES, *MODEL_FILES}
+
+
+def _check_target(target: Path, *, overwrite: bool) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise InvalidFileError(f"`directory` must be a folder, got the file {target}. Choose another name.")
+    try:
+        entries = sorted(entry.name for entry in target.iterdir())
+    except OSError as error:
+        raise InvalidFileError(f"`directory` must be readable, got {target} ({error.strerror}).") from error
+    if not entries:
+        return
+    if not is_run_directory(target):
+        foreign = next((name for name in entries if name not in {*FILES, *MODEL_FILES}), entries[0])
+        raise InvalidFileError(
+            f"`directory` must be new or empty, got {target}, which holds {foreign}. Only run directories "
+            "are ever replaced; choose another folder."
+        )
+    if not overwrite:
+        raise InvalidFileError(
+            f"`directory` must be new or empty, got {target}, which holds an earlier run. "
+            "Choose another folder, or pass overwrite=True to replace it."
+        )
+
+
+def _write_files(certificates: "NodeCertificates", folder: Path) -> None:
+    (folder / CONFIG).write_text(config_text(certificates), encoding="utf-8")
+    _write_table(certificates, folder / TABLE)
+    write_votes(certificates, folder / VOTES)
+    record = {"format_version": FORMAT_VERSION, **summary_record(certificates)}
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
+    (folder / REPORT).write_text(render_report(report_view(certificates)), encoding="utf-8")
+    for name in FILES:
+        descriptor = os.open(folder / name, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)  # the rename must not reach the disk before the contents
+        finally:
+            os.close(descriptor)
+
+
+def _replace(working: Path, target: Path) -> None:
+    if not target.exists() or not any(target.iterdir()):
+        working.replace(target)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
+    target.replace(aside)
+    try:
+        working.replace(target)
+    except OSError:
+        aside.replace(target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _write_table(certificates: "NodeCertificates", path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {name: pa.array(values) for name, values in to_columns(certificates).items()}
+    metadata = {_VERSION_KEY: str(FORMAT_VERSION).encode()}
+    table = pa.table(columns).replace_schema_metadata(metadata)
+    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+
+
+def _read_table(path: Path) -> dict[str, Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidFileError(f"{path} cannot be read as Parquet ({reason}). {AGAIN}") from error
+    version = (table.schema.metadata or {}).get(_VERSION_KEY)
+    check_version(path, int(version) if version and version.isdigit() else version)
+    columns = {}
+    for name in table.column_names:
+        if table[name].null_count:
+            raise InvalidFileError(f"{path}: column `{name}` must have no empty cells. {AGAIN}")
+        is_text = pa.types.is_string(table.schema.field(name).type)
+        values = table[name].to_pylist() if is_text else table[name].to_numpy()
+        columns[name] = np.array(values, dtype=np.str_) if is_text else values
+    return columns
+
+
+def _read_summary(path: Path) -> dict[str, Any]:
+    with readable(path, "JSON"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(record, dict):
+        raise InvalidFileError(f"{path} must hold an object, got {type(record).__name__}. {AGAIN}")
+    check_version(path, record.pop("format_version", None))
+    return record
+
+
+def _check_report(path: Path) -> None:
+    with readable(path, "a page"):
+        complete = path.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    if not complete:
+        raise InvalidFileError(f"{path} ends before its end. {AGAIN}")
+
+
+def _arguments(
+    folder: Path, config: dict[str, Any], columns: dict[str, Any], votes: dict[str, NDArray[Any]]
+) -> dict[str, Any]:
+    certificate, graph, threat = config["certificate"], config["graph"], config["threat"]
+    if threat["has_trusted_nodes"] is not ("trusted" in votes):
+        raise InvalidFileError(
+            f"{folder / VOTES} must hold `trusted` if and only if {CONFIG} says `has_trusted_nodes`. {AGAIN}"
+        )
+    try:
+        radii = range(1, sum(name.removeprefix(DELTA_PREFIX).isdigit() for name in columns) + 1)
+        arrays = {
+            "targets": columns["target"],
+            "delta_upper": np.stack([columns[f"{DELTA_PREFIX}{radius}"] for radius in radii], axis=1),
+            **{name: columns[name] for name in _COLUMNS},
+        }
+    except (KeyError, ValueError) as error:
+        raise InvalidFileError(f"{folder / TABLE} lacks a column ({error}). {AGAIN}") from error
+    if not np.array_equal(arrays["targets"], votes["targets"]):
+        raise InvalidFileError(
+            f"{folder / VOTES} and {TABLE} must be about the same targets. They come from different runs."
+        )
+    class_names = certificate.get("class_names")
+    return {
+        **arrays,
+        "labels": columns.get("label"),
+        "node_ids": columns.get("node_id"),
+        "class_names": None if class_names is None else tuple(class_names),
+        "selection_votes": votes["selection_votes"],
+        "estimation_votes": votes["estimation_votes"],
+        "smoothing": config["smoothing"],
+        "threat": NodeFeatureThreat(min_distance=threat["min_distance"], trusted=votes.get("trusted")),
+        "attackers": votes.get("attackers"),
+        "estimation_predictions": votes.get("estimation_predictions"),
+        "collective": collective_of(votes),
+        "delta_methods": columns.get("delta_method"),
+        **{name: certificate[name] for name in _SCALARS},
+        "graph_fingerprint": graph["fingerprint"],
+        "num_nodes": graph["num_nodes"],
+        "num_edges": graph["num_edges"],
+        "provenance": config["provenance"],
+    }
+
+
+_SCALARS = ("num_layers", "engine", "alpha", "simultaneous", "rule", "method", "seed")
+_COLUMNS = (
+    "prediction",
+    "status",
+    "p_lower",
+    "p_upper",
+    "radius",
+    "receptive_field_size",
+    "num_eligible",
+)
+
+
+def _check_agreement(
+    folder: Path,
+    loaded: "NodeCertificates",
+    config: dict[str, Any],
+    columns: dict[str, Any],
+    summary: dict[str, Any],
+) -> None:
+    for name in ("num_selection", "num_estimation", "max_radius"):
+        if config["certificate"][name] != getattr(loaded, name):
+            raise InvalidFileError(
+                f"{folder / CONFIG} says {name} = {config['certificate'][name]!r}, but the other files have "
+                f"{getattr(loaded, name)}. They come from different runs."
+            )
+    expected = to_columns(loaded)
+    if list(expected) != list(columns):
+        unknown = sorted(set(columns) - set(expected)) or "another order"
+        raise InvalidFileError(f"{folder / TABLE} must have the columns of a run, got {unknown}. {AGAIN}")
+    for name in ("whole_field", "class_name"):  # derived: not read, so they must not say something else
+        if name in expected and not np.array_equal(np.asarray(expected[name]), columns[name]):
+            raise InvalidFileError(f"{folder / TABLE}: column `{name}` contradicts the others. {AGAIN}")
+    if summary.get("num_targets") != len(loaded):
+        raise InvalidFileError(
+            f"{folder / SUMMARY} is about {summary.get('num_targets')!r} targets, the other files about "
+            f"{len(loaded)}. They come from different runs."
+        )

@@ -1,0 +1,133 @@
+"""Stored values beside recomputed ones: columns, and what the graph says of its nodes."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert.rules import CollectiveCertificate
+from graycert.certification.again import CONCLUSIONS
+from graycert.data import inductive_split, transductive_split
+from graycert.errors import GraycertError
+from graycert.graph import graph_fingerprint
+from graycert.certificates import NodeCertificates
+from graycert.runs.verify.findings import VerificationCheck
+from graycert.runs.verify.recomputation import by_votes
+
+FLOAT_TOLERANCE = 1e-12
+"""Largest accepted difference of a stored float: mathematical libraries of platforms differ in their last bits.
+Classes, radii and counts must be equal."""
+
+_SPLITS: dict[str, Callable[..., Any]] = {"inductive": inductive_split, "transductive": transductive_split}
+
+
+def compare_fingerprint(stored: NodeCertificates, graph: Any) -> VerificationCheck:
+    """Compare edges, features and sizes of the graph with those that were certified."""
+    found = graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, graph.x.cpu().numpy())
+    sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
+    same = found == stored.graph_fingerprint and sizes == (stored.num_nodes, stored.num_edges)
+    if same:
+        where = getattr(graph, "graph_source", None) or "the graph that was passed"
+        detail = f"{where}: its {sizes[0]:,} nodes and {sizes[1]:,} directed edges are those that were certified"
+    else:
+        detail = (
+            f"the graph is not the one that was certified: it has {sizes[0]:,} nodes, {sizes[1]:,} directed edges and "
+            f"fingerprint {found}; the run is about {stored.num_nodes:,} nodes, {stored.num_edges:,} directed edges "
+            f"and {stored.graph_fingerprint}. Its edges or features have changed since, or it was prepared otherwise"
+        )
+    return VerificationCheck(name="graph", passed=same, detail=detail)
+
+
+def compare_identity(stored: NodeCertificates, graph: Any) -> Iterator[VerificationCheck]:
+    """Labels and names, which certified accuracy and readers rely on."""
+    labels, node_ids = getattr(graph, "y", None), getattr(graph, "node_ids", None)
+    if stored.labels is not None and labels is not None:
+        yield _compare("label", stored, stored.labels, labels.cpu().numpy().astype(np.int64)[stored.targets])
+    elif stored.labels is not None:
+        yield VerificationCheck(name="label", passed=False, detail="the run has labels, the graph has none")
+    if stored.node_ids is not None and node_ids is not None:
+        yield _compare("node_id", stored, stored.node_ids, np.asarray(node_ids, dtype=np.str_)[stored.targets])
+    elif stored.node_ids is not None:
+        yield VerificationCheck(name="node_id", passed=False, detail="the run names its nodes, the graph does not")
+    if stored.class_names is not None:
+        found = tuple(getattr(graph, "class_names", None) or ())
+        same = found == stored.class_names
+        detail = "equal" if same else f"stored {stored.class_names!r}, the graph has {found!r}"
+        yield VerificationCheck(name="class_names", passed=same, detail=detail)
+
+
+def compare_split(stored: NodeCertificates, graph: Any) -> Iterator[VerificationCheck]:
+    """Compare the targets with the test nodes of the split that the run names, if it names one."""
+    split = stored.provenance.get("split")
+    if not isinstance(split, dict) or split.get("targets") != "test":
+        return
+    try:
+        made = _SPLITS[split["kind"]](
+            graph, seed=split["seed"], per_class=split["per_class"], test_fraction=split["test_fraction"]
+        )
+    except (KeyError, TypeError, GraycertError) as error:
+        yield VerificationCheck(name="targets", passed=False, detail=f"the split cannot be made again: {error}")
+        return
+    same = np.array_equal(made.test.nodes.cpu().numpy(), stored.targets)
+    what = "are" if same else "are NOT"
+    detail = f"the {len(stored):,} targets {what} the test nodes of the {split['kind']} split with seed {split['seed']}"
+    yield VerificationCheck(name="targets", passed=same, detail=detail)
+
+
+def compare_columns(
+    stored: NodeCertificates, recomputed: NodeCertificates, *, same_graph: bool
+) -> Iterator[VerificationCheck]:
+    """Compare what was recomputed: without the graph, only what follows from votes and Δ̄."""
+    names = list(by_votes(stored))
+    if same_graph:
+        names = ["receptive_field_size", "num_eligible", "delta_upper", *CONCLUSIONS, "whole_field"]
+        if stored.delta_methods is not None:
+            names.append("delta_methods")
+    for name in names:
+        yield _compare(name, stored, getattr(stored, name), getattr(recomputed, name))
+    if same_graph and stored.collective is not None and recomputed.collective is not None:
+        yield _compare_collective(stored.collective, recomputed.collective)
+
+
+def _compare_collective(stored: CollectiveCertificate, found: CollectiveCertificate) -> VerificationCheck:
+    """A count may be smaller than what the linear program gives, never larger; only branch and bound may prove more."""
+
+    def check(detail: str, *, passed: bool) -> VerificationCheck:
+        return VerificationCheck(name="collective", passed=passed, detail=detail)
+
+    if stored.num_active != found.num_active:
+        return check(f"num_active: stored {stored.num_active}, recomputed {found.num_active}", passed=False)
+    by_solver = np.array(stored.proved_by) == "milp"
+    limit = np.where(by_solver, found.num_active, found.num_robust)
+    for name, differs, allowed in (
+        ("num_robust_naive", stored.num_robust_naive != found.num_robust_naive, found.num_robust_naive),
+        ("num_robust", stored.num_robust > limit, limit),
+    ):
+        if differs.any():
+            place = int(differs.argmax())
+            detail = f"ρ = {stored.budgets[place]}: stored {getattr(stored, name)[place]}, recomputed {allowed[place]}"
+            return check(f"{name} at {detail} (the run claims more than its votes and graph give)", passed=False)
+    detail = f"{stored.budgets.size} counts, none larger than the recomputed ones"
+    if (stored.num_robust > found.num_robust).any():
+        detail += ", but for those that rest on a solver's branch and bound"
+    return check(detail, passed=True)
+
+
+def _compare(name: str, run: NodeCertificates, stored: NDArray[Any], found: NDArray[Any]) -> VerificationCheck:
+    if stored.dtype.kind == "f":
+        differs = np.abs(stored - found) > FLOAT_TOLERANCE
+        equal = f"within {FLOAT_TOLERANCE:g} of the recomputed values"
+    else:
+        differs, equal = stored != found, "equal to the recomputed values"
+    if not differs.any():
+        return VerificationCheck(name=name, passed=True, detail=f"{equal}, {len(run):,} targets")
+    place = tuple(int(index) for index in np.argwhere(differs)[0])
+    node = f"node {run.targets[place[0]]}" + ("" if run.node_ids is None else f" ({run.node_ids[place[0]]})")
+    where = node if len(place) == 1 else f"{node} at ρ = {place[1] + 1}"
+    ours, theirs = found[place].item(), stored[place].item()
+    detail = f"{where}: stored {theirs!r}, recomputed {ours!r}"
+    if name == "radius" and theirs > ours:
+        detail += " (the run claims more than its votes and graph give)"
+    rows = int(np.count_nonzero(differs.reshape(len(run), -1).any(axis=1)))
+    return VerificationCheck(name=name, passed=False, detail=f"{detail}; {rows:,} of {len(run):,} targets differ")

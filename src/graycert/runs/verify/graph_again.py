@@ -1,0 +1,51 @@
+"""The graph of a run, loaded and prepared again as the run says."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from graycert.data import load_graph
+from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.certificates import NodeCertificates
+
+
+def rebuild_graph(
+    certificates: NodeCertificates,
+    *,
+    source: str | Path | None = None,
+    nodes: str | Path | None = None,
+    data_root: str | Path | None = None,
+) -> Any:
+    """Load and prepare the graph of a run again.
+
+    Args:
+        certificates: A run, which names its graph and how it was prepared.
+        source: Where the graph is now, if it has moved.
+        nodes: Where its node table is now.
+        data_root: Folder with graph files.
+
+    Raises:
+        InvalidFileError: If the graph cannot be read.
+        InvalidParameterError: If neither the run nor ``source`` names a graph.
+    """
+    named = certificates.provenance.get("graph") or {}
+    if not isinstance(named, Mapping):
+        raise InvalidFileError(f"config.toml: `provenance.graph` must be a section, got {named!r}. Certify again.")
+    if source is None:
+        source, nodes = named.get("source"), nodes or named.get("nodes")
+    if source is None:
+        raise InvalidParameterError(
+            "`data` must be given, because the run does not say where its graph comes from. Pass the graph that was "
+            "certified (`--graph` on the command line)."
+        )
+    options = named.get("options") or {}
+    known = {"undirected", "drop_self_loops", "coalesce", "largest_component", "binarize"}
+    if not isinstance(options, Mapping) or not set(options) <= known:
+        raise InvalidFileError(f"config.toml: [provenance.graph.options] must have keys of {sorted(known)}.")
+    try:
+        return load_graph(source, nodes=nodes, data_root=data_root, **options)
+    except (InvalidFileError, InvalidParameterError) as error:
+        raise type(error)(
+            f"{error} The run's config.toml names the graph {named.get('source')!r} and the node table "
+            f"{named.get('nodes')!r}; if they have moved, pass `--graph`, and `--nodes` if there was a node table."
+        ) from error

@@ -1,0 +1,92 @@
+"""All comparisons of a run, in order."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graycert.data import validate_data
+from graycert.certificates import NodeCertificates
+from graycert.runs.verify import comparisons, stored_files
+from graycert.runs.verify.findings import Verification
+from graycert.runs.verify.graph_again import rebuild_graph
+from graycert.runs.verify.recomputation import recompute
+from graycert.runs.verify.redrawing import redraw
+
+if TYPE_CHECKING:  # models and engines are loaded only where votes are drawn again
+    from torch import Tensor, nn
+
+
+def verify(
+    directory: str | Path,
+    *,
+    data: Any = None,
+    data_root: str | Path | None = None,
+    model: "nn.Module | None" = None,
+    ablation_token: "Tensor | None" = None,
+) -> Verification:
+    """Recompute every certificate of a run from its votes and its graph, and compare all that is stored.
+
+    Receptive fields, eligible nodes and Δ̄ are computed from the graph, then classes, bounds, radii and status from
+    these and the votes, then summary and report. Classes, radii and counts must be equal; floats may differ by
+    1e-12.
+
+    Args:
+        directory: A run directory.
+        data: The graph that was certified; default is the one that the run names, loaded and prepared again.
+        data_root: Folder with graph files, see `load_graph`.
+        model: The model, if the votes are to be drawn again too. That audits the model and takes as long as
+            certifying; on another machine rounding may turn a vote whose two best classes nearly tie.
+        ablation_token: What was passed to `certify`, for drawing the votes again; a run does not store it.
+
+    Returns:
+        All comparisons; ``.passed`` says whether all agree.
+
+    Raises:
+        InvalidFileError: If the run or its graph cannot be read.
+        InvalidParameterError: If the run does not say which graph it is about and ``data`` is missing.
+
+    References:
+        Scholten et al. (2022), Section 5.
+    """
+    folder = Path(directory).expanduser()
+    stored = NodeCertificates.load(folder)
+    graph = data if data is not None else rebuild_graph(stored, data_root=data_root)
+    validate_data(graph)
+    checks = [comparisons.compare_fingerprint(stored, graph)]
+    same_graph = checks[0].passed
+    recomputed = recompute(stored, graph if same_graph else None)
+    if same_graph:
+        checks += [*comparisons.compare_identity(stored, graph), *comparisons.compare_split(stored, graph)]
+    checks += comparisons.compare_columns(stored, recomputed, same_graph=same_graph)
+    if stored.collective is not None and all(check.passed for check in checks if check.name == "collective"):
+        recomputed = dataclasses.replace(recomputed, collective=stored.collective)  # another solver may prove more
+    checks.append(stored_files.compare_summary(folder, recomputed))
+    not_redone = _not_recomputed(stored, same_graph=same_graph)
+    checks += stored_files.compare_report(folder, stored, recomputed, not_redone)
+    checks += stored_files.compare_weights(folder, stored, not_redone)
+    if model is not None and same_graph:
+        checks += redraw(stored, graph, model, ablation_token)
+    else:
+        not_redone.append(
+            "drawing the votes: that they are those of the model, smoothing and seed named in config.toml, and that "
+            f"the model has {stored.num_layers} propagation steps, is taken from the files. The model can check both "
+            "(`verify(..., model=...)`, `--redraw`)"
+        )
+    if stored.rule == "paper":
+        not_redone.append("soundness: rule='paper' proves nothing, whether its numbers agree or not")
+    return Verification(directory=str(folder), checks=tuple(checks), not_redone=tuple(not_redone))
+
+
+def _not_recomputed(stored: NodeCertificates, *, same_graph: bool) -> list[str]:
+    sentences = []
+    if not same_graph:
+        sentences.append("Δ̄ and receptive fields, because the graph is another one")
+        if stored.rule == "event-aware":
+            sentences.append("radii, because the event-aware rule draws what arrived from the graph")
+        if stored.collective is not None:
+            sentences.append("the collective certificate, because the graph is another one")
+    elif stored.collective is not None and "milp" in stored.collective.proved_by:
+        sentences.append("a solver's branch and bound, on which the collective counts marked milp rest")
+    if stored.attackers is not None:
+        sentences.append("which nodes to protect first: no certificate rests on them")
+    return sentences

@@ -1,0 +1,1 @@
+"""Message-interception smoothing: delete edges, ablate nodes (the paper's)."""

@@ -1,0 +1,149 @@
+"""The smoothing distribution φ = (φ1, φ2): delete edges, ablate nodes (§3 of the paper)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert._types import FloatArray
+from graycert._validation import check_mask, check_probability
+from graycert.errors import InvalidParameterError
+
+_DELETE_HINT = "It is the chance of deleting an edge, not of keeping it."
+_ABLATE_HINT = "It is the chance of replacing a node's features, not of keeping them."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class InterceptionSmoothing:
+    """Message-interception smoothing: φ1 deletes edges, φ2 replaces whole feature vectors by a token.
+
+    Each directed entry of the adjacency matrix is deleted independently with probability ``p_delete``; the features
+    of each node are replaced by the ablation token independently with ``p_ablate``. The two directions of an
+    undirected edge are two entries with a coin each.
+
+    Probabilities may differ from edge to edge and from node to node. They may depend on the structure of the graph
+    and on which nodes are trusted, never on features: certificates hold a fixed φ against all features that hostile
+    nodes can choose, and with probabilities computed from features these nodes would choose φ too.
+
+    Args:
+        p_delete: Probability of deleting an edge, in [0, 1]: a number, or one per column of ``data.edge_index`` (those
+            of self-loops included); where an ``Adjacency`` is handed in as the graph, one per edge in its order.
+        p_ablate: Probability of ablating a node's features, in [0, 1]: a number, or one per node.
+
+    Raises:
+        InvalidParameterError: If a probability is not a number in [0, 1].
+
+    Example:
+        >>> InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
+        InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
+        >>> InterceptionSmoothing(p_delete=[0.5, 0.1, 0.5], p_ablate=0.794)
+        InterceptionSmoothing(p_delete=0.1..0.5 (per edge), p_ablate=0.794)
+
+    References:
+        Scholten et al. (2022), Section 3; docs/proofs/nonuniform.md (more than one probability).
+    """
+
+    p_delete: float | FloatArray
+    p_ablate: float | FloatArray
+
+    def __post_init__(self) -> None:
+        """Check the domains; copy and lock arrays."""
+        object.__setattr__(self, "p_delete", _checked("p_delete", self.p_delete, "edge", _DELETE_HINT))
+        object.__setattr__(self, "p_ablate", _checked("p_ablate", self.p_ablate, "node", _ABLATE_HINT))
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether one p_d holds for all edges and one p_a for all nodes, given as numbers."""
+        return isinstance(self.p_delete, float) and isinstance(self.p_ablate, float)
+
+    @property
+    def delete_in_words(self) -> str:
+        """p_d for people, e.g. "0.31" or "0.1..0.5 (per edge)"."""
+        return _in_words(self.p_delete, "edge")
+
+    @property
+    def ablate_in_words(self) -> str:
+        """p_a for people, e.g. "0.794" or "0.0..0.794 (per node)"."""
+        return _in_words(self.p_ablate, "node")
+
+    def with_trusted(self, trusted: NDArray[np.bool_]) -> "InterceptionSmoothing":
+        """Return the smoothing that never ablates trusted nodes.
+
+        Features that no adversary controls need not be hidden, and shown ones make better votes.
+
+        Guarantee:
+            A bound for this smoothing holds for any threat. It is not weakened if all these nodes are trusted by the
+            threat, too (``NodeFeatureThreat(trusted=...)``); a node that may be hostile and is never ablated counts
+            with p_a = 0.
+
+        Args:
+            trusted: Boolean, shape (num_nodes,), True where trusted.
+
+        Raises:
+            InvalidParameterError: If ``trusted`` is not a boolean vector, or not of the length of ``p_ablate``.
+
+        Example:
+            >>> InterceptionSmoothing(p_delete=0.31, p_ablate=0.8).with_trusted(np.array([True, False])).p_ablate
+            array([0. , 0.8])
+        """
+        size = np.size(trusted) if isinstance(self.p_ablate, float) else self.p_ablate.size
+        mask = check_mask("trusted", trusted, num_nodes=size, hint="True marks a node that is never ablated.")
+        if not mask.any():
+            return self
+        return InterceptionSmoothing(p_delete=self.p_delete, p_ablate=np.where(mask, 0.0, self.p_ablate))
+
+    def check_lengths(self, *, num_edges: int, num_nodes: int, edges: str = "column of `edge_index`") -> None:
+        """Refuse arrays that are not of a graph with so many edges (named ``edges`` in the message) and nodes.
+
+        Raises:
+            InvalidParameterError: If an array has another length.
+        """
+        for name, expected, what in (("p_delete", num_edges, edges), ("p_ablate", num_nodes, "node")):
+            values = getattr(self, name)
+            if not isinstance(values, float) and values.size != expected:
+                raise InvalidParameterError(
+                    f"`{name}` must be a number or have one entry per {what} ({expected:,}), got {values.size:,} "
+                    "entries. Was the graph prepared or split after they were chosen?"
+                )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, InterceptionSmoothing):
+            return NotImplemented
+        pairs = ((self.p_delete, other.p_delete), (self.p_ablate, other.p_ablate))
+        return all(type(ours) is type(theirs) and np.array_equal(ours, theirs) for ours, theirs in pairs)
+
+    def __hash__(self) -> int:
+        parts = (self.p_delete, self.p_ablate)
+        return hash(tuple(part if isinstance(part, float) else part.tobytes() for part in parts))
+
+    def __repr__(self) -> str:
+        return f"InterceptionSmoothing(p_delete={self.delete_in_words}, p_ablate={self.ablate_in_words})"
+
+
+def _checked(name: str, value: Any, what: str, hint: str) -> float | FloatArray:
+    if hasattr(value, "detach"):  # a tensor, perhaps on a GPU; torch itself is not imported here
+        value = value.detach().cpu().numpy()
+    if not isinstance(value, np.ndarray | list | tuple):
+        return check_probability(name, value, hint=hint)
+    array = np.asarray(value)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "fiu"):
+        raise InvalidParameterError(
+            f"`{name}` must be a number or an array of numbers, one per {what}, got dtype {array.dtype} and shape "
+            f"{array.shape}. {hint}"
+        )
+    array = array.astype(np.float64) + 0.0  # a copy, without -0
+    refused = np.flatnonzero(~((array >= 0.0) & (array <= 1.0)))  # NaN, too
+    if refused.size:
+        first = int(refused[0])
+        raise InvalidParameterError(f"`{name}` must be in [0, 1], got {array[first]} for {what} {first}. {hint}")
+    array.flags.writeable = False
+    return array
+
+
+def _in_words(value: float | FloatArray, what: str) -> str:
+    if isinstance(value, float):
+        return repr(value)
+    if value.size == 0:
+        return f"none (per {what})"
+    return f"{float(value.min())!r}..{float(value.max())!r} (per {what})"

@@ -1,0 +1,1 @@
+"""Levine and Feizi's randomized ablation on nodes (App. B)."""

@@ -1,0 +1,1 @@
+"""Sparse smoothing of binary attributes (Bojchevski et al. 2020)."""

@@ -1,0 +1,1 @@
+"""Deterministic votes of hash-made subgraphs (AGNNCert, PGNNCert)."""

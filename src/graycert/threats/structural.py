@@ -1,0 +1,193 @@
+"""Who may change the graph itself: nodes deleted, nodes inserted, edges deleted (end of §5 of the paper)."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert._validation import check_choice, check_integer
+from graycert.errors import UnsoundSetupError
+from graycert.threats.node_features import NodeFeatureThreat
+
+CONVOLUTIONS = ("local", "degree-normalised")
+"""What a message may depend on: the state of its sender, or also the in-degree of the sender in the drawn graph."""
+
+_FAMILIES = {
+    # graycert's architectures; GCN and SMA weigh messages by 1/sqrt(d_w d_u) with the in-degrees that survive
+    "gcn": "degree-normalised",
+    "sma": "degree-normalised",
+    "gat": "local",
+    "gatv2": "local",
+    # layers of PyTorch Geometric
+    "GCNConv": "degree-normalised",
+    "SGConv": "degree-normalised",
+    "TAGConv": "degree-normalised",
+    "APPNP": "degree-normalised",
+    "GATConv": "local",
+    "GATv2Conv": "local",
+    "SAGEConv": "local",
+    "GINConv": "local",
+}
+
+
+def convolution_family(name: str) -> str:
+    """Return which of ``CONVOLUTIONS`` an architecture of graycert or a layer of PyTorch Geometric is.
+
+    A model with layers of both families is degree-normalised.
+
+    Args:
+        name: An architecture ("gcn", "gat", "gatv2", "sma") or the class name of a layer ("GCNConv", ...).
+
+    Raises:
+        UnsoundSetupError: ``unknown-convolution``, if nothing is known about it. ChebConv, for example, normalises by
+            the *out*-degree of the sender, which no family covers.
+
+    Example:
+        >>> convolution_family("gcn"), convolution_family("gat")
+        ('degree-normalised', 'local')
+
+    References:
+        docs/proofs/structural_threats.md, "Families of convolutions".
+    """
+    if name not in _FAMILIES:
+        raise UnsoundSetupError(
+            "unknown-convolution",
+            f"`name` must be one of {', '.join(_FAMILIES)}, got {name!r}: how far a removed node or edge is noticed "
+            "depends on the convolution. If you know what its messages depend on, pass one of "
+            f"{', '.join(CONVOLUTIONS)} as `convolution`.",
+        )
+    return _FAMILIES[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructuralThreat(ABC):
+    """An adversary who changes the graph. The target itself always stays.
+
+    Args:
+        convolution: "local" if the message of a node depends on nothing but its state, "degree-normalised" if also on
+            its in-degree in the drawn graph; see ``convolution_family``.
+        min_distance: Smallest number of edges >= 1 from what the adversary changes to the target.
+
+    Raises:
+        InvalidParameterError: If ``convolution`` is another word or ``min_distance`` < 1.
+    """
+
+    convolution: str
+    min_distance: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the domains."""
+        check_choice(
+            "convolution", self.convolution, CONVOLUTIONS, hint="convolution_family says which one a model has."
+        )
+        distance = check_integer(
+            "min_distance", self.min_distance, at_least=1, hint="The target itself is neither deleted nor inserted."
+        )
+        object.__setattr__(self, "min_distance", distance)
+
+    def reach(self, num_layers: int) -> int:
+        """Return over how many edges a model of ``num_layers`` steps can notice the change.
+
+        One more for degree-normalised convolutions: a node ``num_layers`` hops away sends along its own in-degree,
+        which its in-neighbours determine.
+
+        Example:
+            >>> NodeDeletionThreat(convolution="degree-normalised").reach(2)
+            3
+        """
+        num_layers = check_integer("num_layers", num_layers, at_least=1)
+        return num_layers + (self.convolution == "degree-normalised")
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return what a certificate of radius ρ says, in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeThreat(StructuralThreat):
+    """An adversary who chooses up to ρ nodes; see ``StructuralThreat`` for ``convolution`` and ``min_distance``.
+
+    Args:
+        trusted: Nodes that the adversary cannot choose: boolean, shape (num_nodes,), True where trusted; None trusts
+            none.
+    """
+
+    trusted: NDArray[np.bool_] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the domains and freeze the mask."""
+        super().__post_init__()
+        object.__setattr__(self, "trusted", self.hostile_nodes().trusted)
+
+    def hostile_nodes(self) -> NodeFeatureThreat:
+        """Return the threat to features that may strike the same nodes."""
+        return NodeFeatureThreat(min_distance=self.min_distance, trusted=self.trusted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeDeletionThreat(NodeThreat):
+    """The adversary deletes up to ρ nodes of the graph at hand, with all their edges.
+
+    The same bound holds if these nodes stay, and the adversary changes their features and deletes any of their edges.
+
+    Example:
+        >>> NodeDeletionThreat(convolution="local").describe()
+        'deleting up to ρ nodes, at distance >= 1 from the target, does not change the prediction'
+
+    References:
+        Scholten et al. (2022), Section 5 "Threat model extensions"; docs/proofs/structural_threats.md.
+    """
+
+    def describe(self) -> str:
+        """Return what a certificate of radius ρ says, in words."""
+        return (
+            f"deleting up to ρ nodes, at distance >= {self.min_distance} from the target, does not change the "
+            "prediction"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeInsertionThreat(NodeThreat):
+    """Up to ρ nodes of the graph at hand were inserted by the adversary, with any features and any edges.
+
+    The graph at hand is the perturbed one: its structure is known, which nodes are hostile is not. Insertion into a
+    clean graph cannot be certified this way, since the edges of the new nodes are not known.
+
+    Example:
+        >>> NodeInsertionThreat(convolution="local").describe()
+        'if up to ρ nodes, at distance >= 1 from the target, were inserted, the prediction without them is the same'
+
+    References:
+        Scholten et al. (2022), Section 5 "Threat model extensions"; docs/proofs/structural_threats.md.
+    """
+
+    def describe(self) -> str:
+        """Return what a certificate of radius ρ says, in words."""
+        return (
+            f"if up to ρ nodes, at distance >= {self.min_distance} from the target, were inserted, the prediction "
+            "without them is the same"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeDeletionThreat(StructuralThreat):
+    """The adversary deletes up to ρ directed edges of the graph at hand; an undirected edge counts as two.
+
+    An edge into the target is at distance 1. Self-loops are never deleted. On a perturbed graph the same certificate
+    says that the prediction was the same before up to ρ of its edges were inserted.
+
+    Example:
+        >>> EdgeDeletionThreat(convolution="local", min_distance=2).describe()
+        'deleting up to ρ edges, at distance >= 2 from the target, does not change the prediction'
+
+    References:
+        Scholten et al. (2022), Section 5 "Threat model extensions" (a remark); docs/proofs/structural_threats.md.
+    """
+
+    def describe(self) -> str:
+        """Return what a certificate of radius ρ says, in words."""
+        return (
+            f"deleting up to ρ edges, at distance >= {self.min_distance} from the target, does not change the "
+            "prediction"
+        )

@@ -1,0 +1,221 @@
+"""Jobs are known by their settings, done once, and stored whole."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import psutil
+import pytest
+from pydantic import ValidationError
+
+import graycert as gc
+from graycert.errors import InvalidFileError
+from graycert.reproduction.certify_job import CertifyJob
+from graycert.reproduction.job import Job
+from graycert.reproduction.lab import Lab
+from graycert.reproduction.pool import run_jobs
+from graycert.reproduction.results import Results
+from graycert.reproduction.settings import Conclusion, TrainingSettings
+from support.commands import write_graph
+from support.toy_kind import SlowJob
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return str(write_graph(tmp_path_factory.mktemp("graph") / "ring.npz"))
+
+
+def training(graph, **changes):
+    values = {"graph": graph, "architecture": "gcn", "skip": True, "per_class": 3, "max_epochs": 5, "p_ablate": 0.3}
+    return TrainingSettings(**{**values, **changes})
+
+
+def job(graph, **changes):
+    values = {
+        "training": training(graph),
+        "p_delete": 0.3,
+        "p_ablate": 0.7,
+        "num_selection": 20,
+        "num_estimation": 60,
+        "conclusions": (Conclusion(), Conclusion(min_distance=2, method="auto"), Conclusion(alpha=0.05)),
+        "max_radius": 5,
+    }
+    return CertifyJob(**{**values, **changes})
+
+
+class CountedJob(Job):
+    """Counts how often it was run, in a file."""
+
+    job: ClassVar[str] = "counted"
+    file: str
+    number: int
+
+    @property
+    def graphs(self):
+        return ()
+
+    def run(self, lab):
+        with Path(self.file).open("a") as file:
+            file.write(f"{self.number}\n")
+        if self.number == 13:
+            raise ValueError("thirteen")
+        return {"square": self.number**2}
+
+
+def test_a_key_names_the_settings_and_nothing_else(graph):
+    assert job(graph).key == job(graph).key
+    different = [
+        job(graph, p_delete=0.31),
+        job(graph, training=training(graph, seed=1)),
+        job(graph, conclusions=(Conclusion(),)),
+        job(graph, num_targets=3),
+        CountedJob(file="a", number=1),
+    ]
+    assert len({each.key for each in (job(graph), *different)}) == 1 + len(different)
+    assert job(graph, p_delete=0.3).training.key != training(graph, patience=3).key
+
+
+def test_wrong_settings_are_refused(graph):
+    for wrong in ({"p_delete": 1.2}, {"num_estimation": 0}, {"test_graph": "denser"}, {"radius": 3}):
+        with pytest.raises(ValidationError, match=next(iter(wrong))):
+            job(graph, **wrong)
+
+
+def test_a_job_certifies_what_certify_certifies(graph, tmp_path):
+    lab = Lab(tmp_path)
+    found = lab.do(job(graph))
+    data = gc.load_graph(graph)
+    split = gc.inductive_split(data, seed=0, per_class=3)
+    model = gc.build_model("gcn", split, skip=True, seed=0)
+    gc.train(model, split, smoothing=gc.InterceptionSmoothing(p_delete=0.0, p_ablate=0.3), max_epochs=5, seed=0)
+    for conclusion in job(graph).conclusions:
+        expected = gc.certify(
+            model,
+            split.test.data,
+            smoothing=gc.InterceptionSmoothing(p_delete=0.3, p_ablate=0.7),
+            targets=split.test.nodes,
+            threat=gc.NodeFeatureThreat(min_distance=conclusion.min_distance),
+            method=conclusion.method,
+            alpha=conclusion.alpha,
+            num_selection=20,
+            num_estimation=60,
+            max_radius=5,
+        )
+        for name in ("radius", "num_eligible", "prediction", "p_lower", "p_upper"):
+            np.testing.assert_array_equal(found[f"{conclusion.name}/{name}"], getattr(expected, name))
+    np.testing.assert_array_equal(found["labels"], data.y.numpy()[found["targets"]])
+
+
+def test_fewer_targets_are_some_of_all(graph, tmp_path):
+    lab = Lab(tmp_path)
+    every, few = lab.do(job(graph)), lab.do(job(graph, num_targets=2))
+    assert few["targets"].size == 2
+    rows = np.searchsorted(every["targets"], few["targets"])
+    name = f"{Conclusion().name}/radius"
+    np.testing.assert_array_equal(few[name], every[name][rows])  # votes of a target do not depend on the others
+
+
+def test_trees_are_certified_on_the_thinner_graph(graph, tmp_path):
+    lab = Lab(tmp_path)
+    name = f"{Conclusion().name}/num_eligible"
+    assert lab.do(job(graph, test_graph="trees"))[name].sum() <= lab.do(job(graph))[name].sum()
+
+
+def test_a_model_is_trained_once(graph, tmp_path, monkeypatch):
+    first = Lab(tmp_path).model(training(graph))
+    monkeypatch.setattr(gc, "train", None)
+    again = Lab(tmp_path).model(training(graph))
+    for one, other in zip(first.parameters(), again.parameters(), strict=True):
+        assert (one == other).all()
+
+
+def test_another_graph_behind_the_same_name_is_refused(tmp_path):
+    file = write_graph(tmp_path / "ring.npz")
+    Lab(tmp_path / "lab").graph(str(file))
+    write_graph(file, extra_edges=7)
+    with pytest.raises(InvalidFileError, match="another graph"):
+        Lab(tmp_path / "lab").graph(str(file))
+
+
+def test_every_job_is_done_once_and_a_failed_one_does_not_stop_the_others(tmp_path):
+    counts = tmp_path / "counts"
+    jobs = [CountedJob(file=str(counts), number=number) for number in (1, 13, 2, 1, 3)]
+    told = []
+    failed = run_jobs(jobs, tmp_path / "lab", num_workers=1, say=told.append)
+    assert failed == {jobs[1]: "ValueError: thirteen"}
+    assert "thirteen" in told[0]
+    results = Results(tmp_path / "lab" / "results")
+    assert [int(results[each]["square"]) for each in (jobs[0], jobs[2], jobs[4])] == [1, 4, 9]
+    run_jobs(jobs, tmp_path / "lab", num_workers=1)
+    assert sorted(counts.read_text().split()) == ["1", "13", "13", "2", "3"]
+
+
+@pytest.mark.processes
+def test_workers_give_what_one_process_gives(graph, tmp_path):
+    jobs = [job(graph, p_ablate=p_ablate) for p_ablate in (0.6, 0.7)]
+    assert run_jobs(jobs, tmp_path / "two", num_workers=2) == {}
+    run_jobs(jobs, tmp_path / "one", num_workers=1)
+    for each in jobs:
+        one, two = (Results(tmp_path / name / "results")[each] for name in ("one", "two"))
+        assert one.keys() == two.keys()
+        for name in one.keys() - {"seconds"}:
+            np.testing.assert_array_equal(one[name], two[name])
+
+
+def test_objects_are_refused_and_damage_is_told(tmp_path):
+    results, one = Results(tmp_path), CountedJob(file="a", number=1)
+    with pytest.raises(TypeError, match="objects"):
+        results.write(one, {"thing": [None, {}]})
+    with pytest.raises(KeyError):
+        results[one]
+    results.write(one, {"value": 1.5})
+    file = next(tmp_path.glob("counted/*.npz"))
+    assert [entry.name for entry in file.parent.iterdir()] == [file.name]
+    file.write_bytes(file.read_bytes()[:40])
+    with pytest.raises(InvalidFileError, match="damaged"):
+        results[one]
+
+
+def test_settings_load_without_torch():
+    modules = "graycert.reproduction.certify_job, graycert.reproduction.catalogue"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from graycert.reproduction.pool import run_jobs
+from support.toy_kind import SlowJob
+if __name__ == "__main__":
+    run_jobs([SlowJob(number=number) for number in range(40)], Path(sys.argv[1]), num_workers=2)
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_what_was_done_is_kept_and_no_worker_outlives_its_parent(tmp_path, ending):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, str(program), str(tmp_path / "lab")]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as parent:
+        results = Results(tmp_path / "lab" / "results")
+        jobs = [SlowJob(number=number) for number in range(40)]
+        patience = time.monotonic() + 300
+        while not any(job in results for job in jobs) and time.monotonic() < patience:
+            time.sleep(0.1)
+        workers = psutil.Process(parent.pid).children(recursive=True)
+        parent.send_signal(ending)
+        parent.wait(300)
+    _, alive = psutil.wait_procs(workers, timeout=60)
+    assert alive == []
+    done = [job for job in jobs if job in results]
+    assert 0 < len(done) < 40
+    for job in done:
+        assert int(results[job]["square"]) == job.number**2

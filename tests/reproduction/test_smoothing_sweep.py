@@ -1,0 +1,144 @@
+"""Sweeps over smoothing parameters: where trials lie, what they compute, and that they share what they can."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from graycert.reproduction.lab import Lab
+from graycert.reproduction.settings import Conclusion, TrainingSettings
+from graycert.reproduction.smoothing_sweep import (
+    OBJECTIVES,
+    SharedTrainingDesign,
+    SmoothingSweep,
+    Trial,
+    run_smoothing_sweeps,
+    trial_numbers,
+)
+from graycert.reproduction.sweep import RandomDesign
+from support.commands import write_graph
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return str(write_graph(tmp_path_factory.mktemp("graph") / "ring.npz", extra_edges=20))
+
+
+def sweep(graph="ring", **changes):
+    training = TrainingSettings(graph=graph, architecture="gcn", skip=True, per_class=3, max_epochs=3)
+    values = {"training": training, "num_selection": 20, "num_estimation": 60, "num_trials": 4}
+    return SmoothingSweep(**{**values, **changes})
+
+
+def test_what_is_not_smoothed_is_not_drawn():
+    assert sweep().parameters == ("train_p_delete", "train_p_ablate", "p_delete", "p_ablate")
+    assert sweep(smoothed="deletion").parameters == ("train_p_delete", "p_delete")
+    assert sweep(smoothed="ablation", training_rule="less").parameters == ("p_ablate",)
+    job = sweep(smoothed="deletion").job({"train_p_delete": 0.3, "p_delete": 0.6})
+    assert (job.training.p_delete, job.training.p_ablate, job.p_delete, job.p_ablate) == (0.3, 0.0, 0.6, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "p_ablate", "in_training"),
+    [
+        ("equal", 0.4, 0.4),
+        ("more", 0.25, 0.35),
+        ("more", 0.95, 1.0),
+        ("less", 0.75, 0.65),
+        ("less", 0.05, 0.0),
+        ("less", 0.0, 0.0),
+    ],
+)
+def test_training_rules_of_figure_5c(rule, p_ablate, in_training):
+    job = sweep(training_rule=rule).job({"p_delete": 0.2, "p_ablate": p_ablate})
+    assert job.training.p_ablate == pytest.approx(in_training, abs=1e-15)
+    assert (job.training.p_delete, job.p_delete, job.p_ablate) == (0.2, 0.2, p_ablate)
+
+
+def test_trials_share_models_and_nothing_else():
+    ranges = dict.fromkeys(("train_p_ablate", "p_ablate"), (0.0, 1.0))
+    shared = SharedTrainingDesign(ranges=ranges, seed=5, trials_per_training=2)
+    own = RandomDesign(ranges=ranges, seed=5)
+    models = [0, 1, 0, 1, 2, 3, 2, 3, 4]
+    points = [shared.point(index) for index in range(9)]
+    assert [list(point) for point in points] == [list(ranges)] * 9
+    assert [point["train_p_ablate"] for point in points] == [own.point(i)["train_p_ablate"] for i in models]
+    assert [point["p_ablate"] for point in points] == [own.point(i)["p_ablate"] for i in range(9)]
+    jobs = sweep(trials_per_training=2, num_trials=9, low_discrepancy=True).jobs()
+    assert len({job.training for job in jobs}) == 5
+    assert len(set(jobs)) == 9
+
+
+def test_more_trials_extend_a_sweep():
+    few, many = sweep(), sweep(num_trials=9)
+    assert few.key == many.key
+    assert many.jobs()[:4] == few.jobs()
+    assert sweep(seed=14).key != few.key
+    assert sweep(trials_per_training=2).key != few.key
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(ValidationError, match="must be left out, because they are swept"):
+        sweep(training=TrainingSettings(graph="ring", p_ablate=0.5))
+    with pytest.raises(ValidationError, match="needs the training rule"):
+        sweep(training_rule="less", trials_per_training=2)
+    with pytest.raises(ValidationError, match="at least 1"):
+        sweep(conclusions=())
+
+
+def test_numbers_of_a_trial():
+    conclusion = Conclusion(min_distance=2)
+    values = {"radius": [3, -1, 0, 5], "num_eligible": [2, 4, 4, 9], "prediction": [1, 1, 0, 0]}
+    arrays = {f"{conclusion.name}/{name}": np.array(value) for name, value in values.items()}
+    arrays["labels"] = np.array([1, 1, 1, 0])
+    numbers = trial_numbers(arrays, conclusion)
+    assert numbers.keys() >= OBJECTIVES.keys()
+    assert numbers["clean_accuracy"] == 0.5  # the second target has no prediction, the third a wrong one
+    assert numbers["aucrc"] == (2 + 0 + 0 + 5) / 4
+    assert numbers["normalized_aucrc"] == pytest.approx((1 + 0 + 0 + 5 / 9) / 4)
+    assert numbers["abstain_ratio"] == 0.25
+    assert numbers["mean_radius"] == pytest.approx((2 + 0 + 5) / 3)
+    assert [numbers[f"certified_ratio_{radius}"] for radius in (1, 2, 3, 5, 6)] == [0.5, 0.5, 0.25, 0.25, 0.0]
+    arrays[f"{conclusion.name}/radius"] = np.full(4, -1)
+    assert math.isnan(trial_numbers(arrays, conclusion)["mean_radius"])
+
+
+def test_a_trial_is_answered_from_its_file(graph, tmp_path):
+    swept = sweep(graph, conclusions=(Conclusion(min_distance=2), Conclusion(min_distance=2, method="auto")))
+    trial = Trial(sweep=swept, folder=tmp_path)
+    point = swept.design.point(0)
+    numbers = trial(point)
+    results = Lab(tmp_path).results
+    arrays = results[swept.job(point)]
+    theorem, exact = swept.conclusions
+    assert {name: numbers[name] for name in trial_numbers(arrays, theorem)} == trial_numbers(arrays, theorem)
+    assert numbers[f"{exact.name}/aucrc"] == trial_numbers(arrays, exact)["aucrc"] >= numbers["aucrc"]
+    assert not list((tmp_path / "models").iterdir())  # each trial has its own: a thousand would fill the disk
+    assert trial(point) == numbers
+    assert float(results[swept.job(point)]["seconds"]) == float(arrays["seconds"])
+
+
+def test_shared_models_are_kept(graph, tmp_path):
+    swept = sweep(graph, smoothed="ablation", trials_per_training=2)
+    trial = Trial(sweep=swept, folder=tmp_path)
+    for index in (0, 2):
+        trial(swept.design.point(index))
+    assert len(list((tmp_path / "models").glob("*.safetensors"))) == 1
+    assert len(list((tmp_path / "results" / "certify").iterdir())) == 2
+
+
+@pytest.mark.processes
+@pytest.mark.end_to_end
+def test_a_sweep_that_several_figures_need_runs_once(graph, tmp_path):
+    lab = Lab(tmp_path)
+    few, many = sweep(graph, num_trials=2), sweep(graph, num_trials=3)
+    told: list[str] = []
+    run_smoothing_sweeps([few, many, few], lab, num_workers=1, say=told.append)
+    assert [folder.name for folder in (tmp_path / "sweeps").iterdir()] == [many.key]
+    assert all(job in lab.results for job in many.jobs())
+    assert len(list((tmp_path / "results" / "certify").iterdir())) == 3
+    journal = (tmp_path / "sweeps" / many.key / "sweep.journal").read_bytes()
+    run_smoothing_sweeps([few], lab, num_workers=1, say=told.append)  # nothing to do: no process is started
+    assert (tmp_path / "sweeps" / many.key / "sweep.journal").read_bytes() == journal
+    assert told == []
