@@ -1,157 +1,373 @@
-"""The result of a certification: one certificate per target, with everything it was made from."""
+"""The one result: a certificate per target, with everything that it was made from."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from graycert._types import FloatArray, IntArray
-from graycert._validation import (
-    check_choice,
-    check_integer,
-    check_integer_array,
-    check_open_unit,
-    check_targets,
-)
+from graycert._fields import Field, array_field, declared_arrays
+from graycert._origin import Origin
+from graycert._plain import plain_mapping
+from graycert._types import BoolArray, FloatArray, IntArray, TextArray
+from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
+from graycert.draws import AnyDraws, Draws, UntilDecided
 from graycert.errors import InvalidParameterError
-from graycert.rules import RULES, CollectiveCertificate, is_sound
-from graycert.rules.vote_certificates import check_delta_upper, status_of
-from graycert.runs.plain import plain_mapping
-from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.rules import CollectiveCertificate, Rule, rule_named, status_of
+from graycert.rules.vote_certificates import check_delta_upper
+from graycert.smoothing import Smoothing
 from graycert.statistics import EstimationVotes, SelectionVotes
 from graycert.statistics.votes import row_sum
-from graycert.threats.node_features import NodeFeatureThreat
+from graycert.threats import CONVOLUTIONS, Threat
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NodeCertificates:
-    """Certificates of all targets. All arrays are read-only and checked against each other.
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What certificates were made from; all of it is stored.
 
     Attributes:
-        targets: Node index of each target, distinct, shape (num_targets,).
-        prediction: Reported class; where the status is "abstained" only the class with most selection votes.
-        status: "certified" (radius >= 1), "predicted" (radius 0) or "abstained" (radius -1).
-        p_lower: Lower bound on the probability of the reported class, in [0, 1].
-        p_upper: Upper bound on the probability of every other class, in [0, 1].
-        radius: Certified number of hostile nodes, in [-1, max_radius]; max_radius means "at least".
-        delta_upper: Δ̄(ρ) for ρ = 1..max_radius, shape (num_targets, max_radius).
-        receptive_field_size: Nodes within ``num_layers`` hops upstream, the target included, >= 1.
-        num_eligible: Those of them that may be hostile, >= 0.
-        selection_votes: n0 votes per class, shape (num_targets, num_classes).
-        estimation_votes: n1 votes per class, same shape.
-        num_layers: Message-passing steps k of the model.
-        engine: What drew the samples.
-        smoothing: The smoothing distribution; an array of p_d is in the order of edges sorted by (target, source),
-            self-loops included (see `graycert.graph.smoothing_in_stored_order`), so that the order of the columns of
-            ``edge_index``, which the fingerprint does not know, does not matter.
-        threat: Who may be hostile.
+        smoothing: What the classifier is smoothed over. Values per edge are in the order of edges sorted by (target,
+            source), self-loops included (`graycert.graph.CanonicalGraph`), whatever the order of ``edge_index``.
+        threat: Who may do what.
+        draws: How much was drawn; None where nothing is.
+        rule: How votes were concluded from, see `graycert.rules.RULES`; "paper" is NOT SOUND.
+        bound: How Δ̄ was to be bounded, e.g. "auto".
         alpha: Failure probability, per target or of all of them, see ``simultaneous``; all radii of a target hold
             jointly.
-        rule: One of ``graycert.rules.RULES``; "paper" is NOT SOUND.
-        method: How Δ̄ was to be bounded, e.g. "auto".
-        seed: Seed of the samples.
-        graph_fingerprint: Hash of the graph that was certified.
-        num_nodes: Nodes of the graph.
-        num_edges: Directed edges of the graph.
-        labels: True class per target, -1 if unknown, or None.
         simultaneous: Whether ``alpha`` is the chance that any of the targets is wrong, rather than each.
-        delta_methods: What each target's Δ̄ comes from, e.g. "exact", shape (num_targets,), or None.
-        attackers: Nodes to protect first: the set of radius + 1 nodes that harms the target most, as far as is known,
-            padded with -1, shape (num_targets, largest set), or None.
-        estimation_predictions: The class of each estimation vote, which the event-aware rule needs, int16
-            (num_targets, num_estimation), or None.
-        collective: How many targets keep their prediction under one set of hostile nodes shared by all, or None.
-        node_ids: Name per target, or None.
+        max_radius: Largest radius that was looked at; None where all are known.
+        seed: Seed of all that is drawn or hashed.
+        num_layers: Message-passing steps k of the model; None where nothing is assumed of it.
+        convolution: What the model's messages depend on, where it is known or was said; see `StructuralThreat`.
+        engine: What drew the samples, or evaluated the model.
+        num_classes: Number of classes of the model.
+        graph_fingerprint: Hash of the edges and features of the graph that was certified.
+        edges_fingerprint: Hash of its edges alone, self-loops left out.
+        num_nodes: Nodes of the graph.
+        num_edges: Directed edges of the graph, self-loops included.
         class_names: Name per class, or None.
-        provenance: Where graph, split and model come from: nested plain values with text keys. None values
-            are dropped.
+        provenance: Where graph, split and model come from: nested plain values with text keys.
+    """
+
+    smoothing: Smoothing
+    threat: Threat
+    draws: AnyDraws | None
+    rule: str
+    bound: str = "auto"
+    alpha: float = 0.01
+    simultaneous: bool = False
+    max_radius: int | None = 20
+    seed: int = 0
+    num_layers: int | None = None
+    convolution: str | None = None
+    engine: str = "none"
+    num_classes: int = 2
+    graph_fingerprint: str = ""
+    edges_fingerprint: str = ""
+    num_nodes: int = 1
+    num_edges: int = 0
+    class_names: tuple[str, ...] | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check every value on its own."""
+        for name, kinds in (("smoothing", Smoothing), ("threat", Threat)):
+            if not isinstance(getattr(self, name), kinds):
+                raise InvalidParameterError(
+                    f"`{name}` must be a {kinds.__name__.lower()} of graycert, got {getattr(self, name)!r}."
+                )
+        if self.draws is not None and not isinstance(self.draws, Draws | UntilDecided):
+            raise InvalidParameterError(f"`draws` must be graycert.Draws or UntilDecided, got {self.draws!r}.")
+        checked: dict[str, Any] = {
+            "rule": rule_named(self.rule).name,
+            "alpha": check_open_unit("alpha", self.alpha, hint="It is a failure probability, e.g. 0.01."),
+            "seed": check_seed(self.seed),
+            "num_classes": check_integer("num_classes", self.num_classes, at_least=2),
+            "num_nodes": check_integer("num_nodes", self.num_nodes, at_least=1),
+            "num_edges": check_integer("num_edges", self.num_edges, at_least=0),
+            "provenance": MappingProxyType(plain_mapping("provenance", self.provenance)),
+        }
+        for name in ("max_radius", "num_layers"):
+            if getattr(self, name) is not None:
+                checked[name] = check_integer(name, getattr(self, name), at_least=1)
+        if not isinstance(self.simultaneous, bool):
+            raise InvalidParameterError(f"`simultaneous` must be True or False, got {self.simultaneous!r}.")
+        for name in ("bound", "engine", "graph_fingerprint", "edges_fingerprint"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidParameterError(f"`{name}` must be a text, got {getattr(self, name)!r}.")
+        if self.convolution is not None:
+            check_choice("convolution", self.convolution, CONVOLUTIONS)
+        if self.class_names is not None:
+            names = tuple(self.class_names)
+            if len(names) != self.num_classes or not all(isinstance(name, str) for name in names):
+                raise InvalidParameterError(
+                    f"`class_names` must hold one text per class ({self.num_classes}), got {names!r}."
+                )
+            checked["class_names"] = names
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def the_rule(self) -> Rule:
+        """The rule itself."""
+        return rule_named(self.rule)
+
+    def replace(self, **changes: Any) -> "Setup":
+        """Return the set-up with some values changed."""
+        return dataclasses.replace(self, **changes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Certificates:
+    """Certificates of all targets. All arrays are read-only and checked against each other.
+
+    What a smoothing adds (`Smoothing.adds`) are further attributes, by name; ``certificates.adds`` lists them.
+
+    Attributes:
+        setup: What they were made from.
+        adds: What the smoothing adds, by name.
+        collective: How many targets keep their prediction under one set of hostile nodes shared by all, or None.
 
     Raises:
         InvalidParameterError: If a value is outside its domain, or values do not fit each other.
     """
 
-    targets: IntArray
-    prediction: IntArray
-    status: NDArray[np.str_]
-    p_lower: FloatArray
-    p_upper: FloatArray
-    radius: IntArray
-    delta_upper: FloatArray
-    receptive_field_size: IntArray
-    num_eligible: IntArray
-    selection_votes: IntArray
-    estimation_votes: IntArray
-    num_layers: int
-    engine: str
-    smoothing: InterceptionSmoothing
-    threat: NodeFeatureThreat
-    alpha: float
-    rule: str
-    method: str
-    seed: int
-    graph_fingerprint: str
-    num_nodes: int
-    num_edges: int
-    labels: IntArray | None = None
-    simultaneous: bool = False
-    delta_methods: NDArray[np.str_] | None = None
-    attackers: IntArray | None = None
-    estimation_predictions: NDArray[np.int16] | None = None
+    setup: Setup
+    targets: IntArray = array_field(
+        kind="int",
+        shape=("targets",),
+        stage="asked",
+        at_least=0,
+        at_most="nodes",
+        column="target",
+        doc="Node index of each target, distinct.",
+    )
+    node_ids: TextArray | None = array_field(
+        kind="text", shape=("targets",), stage="asked", optional=True, column="node_id", doc="Name per target."
+    )
+    labels: IntArray | None = array_field(
+        kind="int",
+        shape=("targets",),
+        stage="asked",
+        optional=True,
+        at_least=-1,
+        at_most="classes",
+        column="label",
+        doc="True class per target, -1 if unknown.",
+    )
+    prediction: IntArray = array_field(
+        kind="int",
+        shape=("targets",),
+        stage="concluded",
+        at_least=0,
+        at_most="classes",
+        column="prediction",
+        doc='Reported class; where the status is "abstained" only the class with most selection votes.',
+    )
+    status: TextArray = array_field(
+        kind="text",
+        shape=("targets",),
+        stage="concluded",
+        column="status",
+        doc='"certified" (radius >= 1), "predicted" (radius 0) or "abstained" (radius -1).',
+    )
+    p_lower: FloatArray | None = array_field(
+        kind="float",
+        shape=("targets",),
+        stage="concluded",
+        optional=True,
+        at_least=0.0,
+        at_most=1.0,
+        column="p_lower",
+        compared="close",
+        doc="Lower bound on the probability of the reported class.",
+    )
+    p_upper: FloatArray | None = array_field(
+        kind="float",
+        shape=("targets",),
+        stage="concluded",
+        optional=True,
+        at_least=0.0,
+        at_most=1.0,
+        column="p_upper",
+        compared="close",
+        doc="Upper bound on the probability of every other class.",
+    )
+    radius: IntArray = array_field(
+        kind="int",
+        shape=("targets",),
+        stage="concluded",
+        at_least=-1,
+        column="radius",
+        doc="Certified budget of the adversary; where a largest radius was looked at, that radius means at least so much.",
+    )
+    num_eligible: IntArray = array_field(
+        kind="int",
+        shape=("targets",),
+        stage="graph",
+        at_least=0,
+        column="num_eligible",
+        doc="What the adversary could choose from for this target, counted as the radius is.",
+    )
+    receptive_field_size: IntArray = array_field(
+        kind="int",
+        shape=("targets",),
+        stage="graph",
+        at_least=1,
+        column="receptive_field_size",
+        doc="Nodes whose messages can reach the target, the target included.",
+    )
+    delta_methods: TextArray | None = array_field(
+        kind="text",
+        shape=("targets",),
+        stage="graph",
+        optional=True,
+        column="delta_method",
+        doc='What each target\'s Δ̄ comes from, e.g. "exact".',
+    )
+    delta_upper: FloatArray | None = array_field(
+        kind="float",
+        shape=("targets", "radii"),
+        stage="graph",
+        optional=True,
+        at_least=0.0,
+        at_most=1.0,
+        column="delta_",
+        first=1,
+        compared="close",
+        doc="Δ̄(ρ) for ρ = 1, 2, ..., an upper bound on the probability that a hostile message arrives.",
+    )
+    selection_votes: IntArray | None = array_field(
+        kind="int",
+        shape=("targets", "classes"),
+        stage="drawn",
+        optional=True,
+        at_least=0,
+        doc="n0 votes per class; zeros where a target is evaluated exactly.",
+    )
+    estimation_votes: IntArray | None = array_field(
+        kind="int",
+        shape=("targets", "classes"),
+        stage="drawn",
+        optional=True,
+        at_least=0,
+        doc="Votes per class that bound its probability; zeros where a target is evaluated exactly.",
+    )
+    attackers: IntArray | None = array_field(
+        kind="int",
+        shape=("targets", "largest set"),
+        stage="concluded",
+        optional=True,
+        at_least=-1,
+        at_most="nodes",
+        compared="never",
+        doc="Nodes to protect first: the set of radius + 1 that harms the target most, as far as is known, padded with -1.",
+    )
+    adds: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     collective: CollectiveCertificate | None = None
-    node_ids: NDArray[np.str_] | None = None
-    class_names: tuple[str, ...] | None = None
-    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every value; copy and lock every array."""
-        checked = {**_scalars(self), **_arrays(self), **_names(self), **_optional_arrays(self)}
-        checked["provenance"] = MappingProxyType(plain_mapping("provenance", self.provenance))
-        for name, value in checked.items():
-            if isinstance(value, np.ndarray):
-                value = value.copy()
-                value.flags.writeable = False
-            object.__setattr__(self, name, value)
+        sizes = self._sizes()
+        for spec in ARRAYS:
+            value = getattr(self, spec.name)
+            if value is not None:
+                object.__setattr__(self, spec.name, spec.checked(value, sizes))
+            elif not spec.optional:
+                raise InvalidParameterError(f"`{spec.name}` must be given. {spec.doc}")
+        object.__setattr__(self, "adds", MappingProxyType(self._checked_adds(sizes)))
+        check_together(self)
+
+    def _sizes(self) -> dict[str, int]:
+        sizes = {
+            "targets": int(np.size(self.targets)),
+            "classes": self.setup.num_classes,
+            "nodes": self.setup.num_nodes,
+        }
+        if self.delta_upper is not None and self.setup.max_radius is not None:
+            sizes["radii"] = self.setup.max_radius
+        return sizes
+
+    def _checked_adds(self, sizes: Mapping[str, int]) -> dict[str, NDArray[Any]]:
+        specs = {spec.name: spec for spec in self.setup.smoothing.adds}
+        unknown = sorted(set(self.adds) - set(specs))
+        missing = sorted(name for name, spec in specs.items() if not spec.optional and name not in self.adds)
+        if unknown or missing:
+            raise InvalidParameterError(
+                f"`adds` must hold what the smoothing '{self.setup.smoothing.name}' adds, {', '.join(specs) or 'nothing'}; "
+                f"missing: {', '.join(missing) or 'none'}, unknown: {', '.join(unknown) or 'none'}."
+            )
+        return {name: spec.checked(self.adds[name], sizes) for name, spec in specs.items() if name in self.adds}
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the smoothing adds."""
+        adds = self.__dict__.get("adds", {})
+        if name in adds:
+            return adds[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.adds})
 
     def __repr__(self) -> str:
+        s = self.setup
         return (
-            f"NodeCertificates({self.targets.size:,} targets, {int((self.radius >= 1).sum()):,} certified, "
-            f"{int((self.radius < 0).sum()):,} abstained, rule={self.rule!r}, alpha={self.alpha:g})"
+            f"Certificates({self.targets.size:,} targets, {int((self.radius >= 1).sum()):,} certified, "
+            f"{int((self.radius < 0).sum()):,} abstained, smoothing={s.smoothing.name!r}, threat={s.threat.name!r}, "
+            f"rule={s.rule!r}, alpha={s.alpha:g})"
         )
 
     def __len__(self) -> int:
         return int(self.targets.size)
 
     @property
-    def num_selection(self) -> int:
-        """n0: samples that chose the reported class."""
-        return int(self.selection_votes[0].sum())
+    def whole_field(self) -> BoolArray:
+        """Whether the prediction holds whatever all eligible nodes do together, shape (num_targets,)."""
+        return np.asarray((self.radius >= 0) & (self.radius >= self.num_eligible))
 
     @property
-    def num_estimation(self) -> int:
-        """n1: samples that bound the probabilities."""
-        return int(self.estimation_votes[0].sum())
+    def votes(self) -> tuple[SelectionVotes, EstimationVotes] | None:
+        """Both kinds of votes, as `certify_votes` takes them with `delta_bounds` of the same set-up.
+
+        None where nothing was drawn, or not the same number for all targets.
+        """
+        tables = self.selection_votes, self.estimation_votes
+        if any(table is None or (table.sum(axis=1) != table[0].sum()).any() or not table[0].any() for table in tables):
+            return None
+        selection, estimation = (table for table in tables if table is not None)
+        return (
+            SelectionVotes(selection, row_sum("selection_votes", selection), self._origin),
+            EstimationVotes(estimation, row_sum("estimation_votes", estimation), self._origin),
+        )
 
     @property
-    def num_classes(self) -> int:
-        """Number of classes."""
-        return int(self.selection_votes.shape[1])
+    def _origin(self) -> Origin:
+        s = self.setup
+        return Origin.of(
+            graph=s.edges_fingerprint, targets=self.targets, smoothing=s.smoothing, num_layers=s.num_layers
+        )
 
-    @property
-    def max_radius(self) -> int:
-        """Largest radius that was examined."""
-        return int(self.delta_upper.shape[1])
+    def every_array(self) -> dict[str, tuple[Field, NDArray[Any]]]:
+        """Return all arrays that there are, by name, with their declarations."""
+        declared = {spec.name: (spec, getattr(self, spec.name)) for spec in ARRAYS}
+        added = {spec.name: (spec, self.adds.get(spec.name)) for spec in self.setup.smoothing.adds}
+        return {name: (spec, value) for name, (spec, value) in {**declared, **added}.items() if value is not None}
 
-    @property
-    def whole_field(self) -> NDArray[np.bool_]:
-        """Whether the prediction holds whatever number of eligible nodes is hostile, shape (num_targets,)."""
-        return np.greater_equal(self.radius, self.num_eligible)
+    def replace(self, **changes: Any) -> "Certificates":
+        """Return the certificates with some attributes changed, what the smoothing adds included."""
+        names = {each.name for each in self.setup.smoothing.adds}
+        added = {name: value for name, value in changes.items() if name in names}
+        others = {name: value for name, value in changes.items() if name not in names}
+        if added:
+            others["adds"] = {**self.adds, **added}
+        return dataclasses.replace(self, **others)
 
     def summary(self) -> str:
         """Say in plain words what is proved, followed by the share of certified targets per radius."""
@@ -160,11 +376,7 @@ class NodeCertificates:
         return summary_text(self)
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """Return one row per target.
-
-        Columns: target, node_id (if named), label (if known), prediction, class_name (if named), status,
-        p_lower, p_upper, radius, whole_field, num_eligible, receptive_field_size, delta_1, delta_2, ...
-        """
+        """Return one row per target; columns as in certificates.parquet."""
         import pandas as pd
 
         from graycert.runs.columns import to_columns
@@ -189,8 +401,8 @@ class NodeCertificates:
         return save_run(self, directory, overwrite=overwrite)
 
     @classmethod
-    def load(cls, directory: str | Path) -> "NodeCertificates":
-        """Read a run directory. The files are checked for form; ``graycert verify`` checks what they claim.
+    def load(cls, directory: str | Path) -> "Certificates":
+        """Read a run directory. The files are checked for form; `graycert.verify` checks what they claim.
 
         Raises:
             InvalidFileError: If a file is missing, truncated, corrupted, foreign, or of another format
@@ -200,114 +412,199 @@ class NodeCertificates:
 
         return load_run(directory)
 
+    def again(
+        self,
+        data: Any,
+        *,
+        threat: Threat | None = None,
+        rule: str | None = None,
+        bound: str | None = None,
+        alpha: float | None = None,
+        simultaneous: bool | None = None,
+        max_radius: int | None = None,
+    ) -> "Certificates":
+        """Conclude once more from the same votes, for instance for attacks from another distance; nothing is drawn.
 
-def _scalars(c: NodeCertificates) -> dict[str, Any]:
-    if not isinstance(c.smoothing, InterceptionSmoothing):
-        raise InvalidParameterError(f"`smoothing` must be an InterceptionSmoothing, got {c.smoothing!r}.")
-    if not isinstance(c.threat, NodeFeatureThreat):
-        raise InvalidParameterError(f"`threat` must be a NodeFeatureThreat, got {c.threat!r}.")
-    for name in ("engine", "method", "graph_fingerprint"):
-        if not isinstance(getattr(c, name), str) or not getattr(c, name):
-            raise InvalidParameterError(f"`{name}` must be a text, got {getattr(c, name)!r}.")
-    trusted = c.threat.trusted
-    num_nodes = check_integer("num_nodes", c.num_nodes, at_least=1)
-    if trusted is not None and trusted.size != num_nodes:
-        raise InvalidParameterError(f"`threat.trusted` must have one entry per node ({num_nodes}), got {trusted.size}.")
-    num_edges = check_integer("num_edges", c.num_edges, at_least=0)
-    c.smoothing.check_lengths(num_edges=num_edges, num_nodes=num_nodes, edges="edge")
-    return {
-        "num_layers": check_integer("num_layers", c.num_layers, at_least=1),
-        "alpha": check_open_unit("alpha", c.alpha),
-        "rule": check_choice("rule", c.rule, RULES),
-        "seed": check_integer("seed", c.seed, at_least=0),
-        "num_nodes": num_nodes,
-        "num_edges": num_edges,
-    }
+        Guarantee:
+            As of `certify`, for each conclusion on its own, if it was chosen before looking at the votes. The chance
+            that any of several conclusions is wrong may be as large as the sum of their failure probabilities. Where
+            the rule is the same, conclusions for several threats or bounds rest on one confidence interval and fail
+            together.
 
+        Args:
+            data: The graph that they are about; compared by fingerprint.
+            threat: Who may do what; must not reach nodes that the first threat excluded, because the votes may come
+                from a model that shows them (skip connection). Default: unchanged, as for all others.
+            rule: See `certify`; "event-aware" needs votes that were drawn for it.
+            bound: See `delta_bounds`.
+            alpha: Failure probability, in (0, 1).
+            simultaneous: Whether it is for all targets at once.
+            max_radius: Largest radius looked at, >= 1.
 
-def _arrays(c: NodeCertificates) -> dict[str, Any]:
-    selection = SelectionVotes(c.selection_votes, row_sum("selection_votes", c.selection_votes))
-    estimation = EstimationVotes(c.estimation_votes, row_sum("estimation_votes", c.estimation_votes))
-    if selection.counts.shape != estimation.counts.shape:
-        raise InvalidParameterError(
-            f"`estimation_votes` must have the shape of `selection_votes`, {selection.counts.shape}, "
-            f"got {estimation.counts.shape}."
+        Returns:
+            The new result; a collective certificate of the old one is dropped.
+
+        Raises:
+            InvalidParameterError: If an argument is out of its domain, or ``data`` is another graph.
+            UnsoundSetupError: If nothing is proved of the combination.
+        """
+        from graycert.certification import conclude_again
+
+        changes = {
+            "threat": threat,
+            "rule": rule,
+            "bound": bound,
+            "alpha": alpha,
+            "simultaneous": simultaneous,
+            "max_radius": max_radius,
+        }
+        return conclude_again(self, data, {name: value for name, value in changes.items() if value is not None})
+
+    def against_one_adversary(
+        self,
+        data: Any,
+        budgets: Sequence[int] | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        group_budgets: ArrayLike | None = None,
+        method: str = "lp",
+        time_limit: float = 60.0,
+    ) -> CollectiveCertificate:
+        r"""Bound how many targets keep their prediction if ρ hostile nodes are chosen once, against all of them.
+
+        A certificate per target lets the adversary choose anew for each target. One that must spread ρ nodes over all
+        targets flips far fewer.
+
+        Guarantee:
+            With probability at least 1 - α over the draws, for every budget: at least ``num_robust`` targets keep
+            their prediction, whichever ρ untrusted nodes are hostile and whatever their features are. A target of
+            which a node is hostile that the threat excludes for being too close (such as the target itself, if its
+            features are shown by a skip connection) counts as lost. All targets are bounded at level α/N, from the
+            votes of the run.
+
+        Args:
+            data: The graph that they are about; compared by fingerprint.
+            budgets: Numbers ρ of hostile nodes, rising, >= 1; default 1, 2, 3, 5, 10, 20, 40.
+            groups: Group of each node, -1 for none, shape (num_nodes,).
+            group_budgets: Most hostile nodes per group, shape (num_groups,).
+            method: "lp", proved in integers whatever the solver does, or "milp", often tighter, which trusts the bound
+                of the solver's branch and bound.
+            time_limit: Seconds per budget; results of "milp" depend on it.
+
+        Returns:
+            Counts per budget. ``certificates.replace(collective=...)`` keeps them with the result.
+
+        Raises:
+            UnsoundSetupError: If nothing is proved of the combination, e.g. ``unsound-rule``.
+            InvalidParameterError: If an argument is out of range.
+
+        References:
+            Schuchardt et al. (2021) for the idea; docs/proofs/collective.md.
+        """
+        from graycert.certification import against_one_adversary
+
+        return against_one_adversary(
+            self,
+            data,
+            budgets=budgets,
+            groups=groups,
+            group_budgets=group_budgets,
+            method=method,
+            time_limit=time_limit,
         )
-    size = selection.num_targets
-    deltas = check_delta_upper(c.delta_upper, num_targets=size)
-    arrays: dict[str, NDArray[Any]] = {
-        "selection_votes": selection.counts,
-        "estimation_votes": estimation.counts,
-        "delta_upper": deltas,
-        "targets": check_targets(c.targets, num_nodes=c.num_nodes),
-        "prediction": check_integer_array(
-            "prediction", c.prediction, ndim=1, at_least=0, less_than=selection.num_classes
-        ),
-        "radius": check_integer_array("radius", c.radius, ndim=1, at_least=-1, less_than=deltas.shape[1] + 1),
-        "receptive_field_size": check_integer_array(
-            "receptive_field_size", c.receptive_field_size, ndim=1, at_least=1, less_than=c.num_nodes + 1
-        ),
-        "num_eligible": check_integer_array("num_eligible", c.num_eligible, ndim=1, at_least=0),
-        "p_lower": _probabilities("p_lower", c.p_lower),
-        "p_upper": _probabilities("p_upper", c.p_upper),
-        "status": np.asarray(c.status),
-    }
-    if c.labels is not None:
-        arrays["labels"] = check_integer_array("labels", c.labels, ndim=1, at_least=-1)
-    for name, array in arrays.items():
-        if array.shape[0] != size or (array.ndim == 1 and array.size != size):
-            raise InvalidParameterError(f"`{name}` must have one entry per target ({size}), got shape {array.shape}.")
-    if (arrays["num_eligible"] > arrays["receptive_field_size"]).any():
+
+    def possible_labels(self, radius: int) -> BoolArray:
+        """Return which labels ``radius`` hostile nodes could force, shape (num_targets, num_classes).
+
+        See `graycert.certification.possible_labels` for what is guaranteed.
+        """
+        from graycert.certification import possible_labels
+
+        return possible_labels(self, radius=radius)
+
+
+ARRAYS = declared_arrays(Certificates)
+"""The arrays of every result, in the order in which tables show them."""
+
+
+def check_together(c: Certificates) -> None:
+    """Check what no field can know on its own.
+
+    Raises:
+        InvalidParameterError: If values do not fit each other.
+    """
+    setup, size = c.setup, len(c)
+    if size == 0 or np.unique(c.targets).size != size:
+        raise InvalidParameterError("`targets` must be distinct nodes, at least one.")
+    if (c.status != status_of(c.radius)).any():
+        raise InvalidParameterError(
+            "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use graycert.certify."
+        )
+    if c.delta_upper is not None:
+        check_delta_upper(c.delta_upper, num_targets=size)
+    if setup.max_radius is not None and (c.radius > setup.max_radius).any():
+        raise InvalidParameterError(
+            f"`radius` must be <= {setup.max_radius}, the largest that was looked at, got {int(c.radius.max())}."
+        )
+    if setup.threat.within_field and (c.num_eligible > c.receptive_field_size).any():
         raise InvalidParameterError(
             "`num_eligible` must not exceed `receptive_field_size`: eligible nodes are part of the receptive field."
         )
-    if arrays["status"].dtype.kind != "U" or (arrays["status"] != status_of(arrays["radius"])).any():
+    setup.smoothing.check_graph(num_edges=setup.num_edges, num_nodes=setup.num_nodes)
+    trusted = getattr(setup.threat, "trusted", None)
+    if trusted is not None and trusted.size != setup.num_nodes:
         raise InvalidParameterError(
-            "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use certify_votes."
+            f"`threat.trusted` must have one entry per node ({setup.num_nodes}), got {trusted.size}."
         )
-    return arrays
+    _check_votes(c)
+    if c.collective is not None:
+        _check_collective(c.collective, setup, num_targets=size)
 
 
-def _optional_arrays(c: NodeCertificates) -> dict[str, Any]:
-    """Check what only some runs have."""
-    size, classes = np.shape(c.selection_votes)
-    arrays: dict[str, Any] = {}
-    if c.delta_methods is not None:
-        methods = np.asarray(c.delta_methods)
-        if methods.dtype.kind != "U" or methods.shape != (size,):
-            raise InvalidParameterError(f"`delta_methods` must hold one text per target ({size}), got {methods.shape}.")
-        arrays["delta_methods"] = methods
-    if c.attackers is not None:
-        attackers = check_integer_array("attackers", c.attackers, ndim=2, at_least=-1, less_than=c.num_nodes)
-        if attackers.shape[0] != size:
-            raise InvalidParameterError(f"`attackers` must have a row per target ({size}), got {attackers.shape}.")
-        arrays["attackers"] = attackers
-    if c.rule == "event-aware" and c.estimation_predictions is None:
+def _check_votes(c: Certificates) -> None:
+    draws, needs = c.setup.draws, c.setup.the_rule.needs
+    if (c.selection_votes is None) != (draws is None) or (c.estimation_votes is None) != (draws is None):
+        raise InvalidParameterError("`selection_votes` and `estimation_votes` must be given exactly where draws are.")
+    if draws is None or c.selection_votes is None or c.estimation_votes is None:
+        return
+    chosen, counted = c.selection_votes.sum(axis=1), c.estimation_votes.sum(axis=1)
+    drawn = chosen > 0
+    fixed = draws.num_estimation if isinstance(draws, Draws) else None
+    most = draws.num_estimation if isinstance(draws, Draws) else draws.max_estimation
+    if (chosen[drawn] != draws.num_selection).any() or (counted[~drawn] != 0).any():
+        raise InvalidParameterError(f"`selection_votes` must sum to {draws.num_selection} for every target drawn for.")
+    if (counted > most).any() or (fixed is not None and (counted[drawn] != fixed).any()):
+        raise InvalidParameterError(f"`estimation_votes` must sum to {most} for every target that is drawn for.")
+    singles, batches = c.adds.get("estimation_predictions"), c.adds.get("estimation_batches")
+    if needs == "predictions" and singles is None:
         raise InvalidParameterError(
-            "`estimation_predictions` must be given for rule 'event-aware', got None. Only the class of each vote "
+            f"`estimation_predictions` must be given for rule '{c.setup.rule}', got None. Only the class of each vote "
             "shows where hostile messages could have been the cause."
         )
-    if c.estimation_predictions is not None:
-        predictions = np.asarray(c.estimation_predictions)
-        found = [np.count_nonzero(predictions == number, axis=1) for number in range(classes)]
-        if predictions.ndim != 2 or not np.array_equal(np.stack(found, axis=1), c.estimation_votes):
+    if singles is not None:
+        found = [np.count_nonzero(singles == number, axis=1) for number in range(c.setup.num_classes)]
+        if not np.array_equal(np.stack(found, axis=1), c.estimation_votes):
             raise InvalidParameterError("`estimation_predictions` must be the votes that `estimation_votes` counts.")
-        arrays["estimation_predictions"] = predictions.astype(np.int16)
-    if c.collective is not None:
-        _check_collective(c.collective, c.rule, num_targets=size)
-    return arrays
+    if (needs == "batches") is (batches is None) or (
+        batches is not None and not np.array_equal(batches.sum(axis=1), c.estimation_votes)
+    ):
+        raise InvalidParameterError(
+            "`estimation_batches` must be the votes that `estimation_votes` counts, and belongs to rule 'sequential'."
+        )
 
 
-def _check_collective(collective: CollectiveCertificate, rule: str, *, num_targets: int) -> None:
+def _check_collective(collective: object, setup: Setup, *, num_targets: int) -> None:
     if not isinstance(collective, CollectiveCertificate):
         raise InvalidParameterError(f"`collective` must be a CollectiveCertificate, got {collective!r}.")
-    if not is_sound(rule):
-        raise InvalidParameterError(f"`collective` needs a sound rule, got rule {rule!r}. Leave one of them out.")
+    if setup.smoothing.cell(setup.threat.name, setup.rule, "one adversary").status != "proved":
+        raise InvalidParameterError(
+            f"`collective` needs a sound rule and a threat with a proof, got rule {setup.rule!r}. Leave one of them out."
+        )
     budgets, active = collective.budgets, collective.num_active
     robust, naive = collective.num_robust, collective.num_robust_naive
-    sizes = {np.shape(values) for values in (budgets, robust, naive, collective.proved_by, collective.solver_status)}
+    shapes = {np.shape(values) for values in (budgets, robust, naive, collective.proved_by, collective.solver_status)}
     possible = (
-        sizes == {(np.size(budgets),)}
+        shapes == {(np.size(budgets),)}
         and np.all(np.diff(budgets, prepend=0) > 0)
         and np.all((naive >= 0) & (naive <= robust) & (robust <= active))
         and active <= num_targets
@@ -315,28 +612,5 @@ def _check_collective(collective: CollectiveCertificate, rule: str, *, num_targe
     if not possible:
         raise InvalidParameterError(
             "`collective` must have one count per rising budget, with 0 <= num_robust_naive <= num_robust <= "
-            f"num_active <= {num_targets}, the number of targets. Use certify_collectively."
+            f"num_active <= {num_targets}, the number of targets. Use Certificates.against_one_adversary."
         )
-
-
-def _probabilities(name: str, values: FloatArray) -> FloatArray:
-    array = np.asarray(values)
-    if array.dtype != np.float64 or array.ndim != 1 or not ((array >= 0.0) & (array <= 1.0)).all():
-        raise InvalidParameterError(f"`{name}` must hold one float64 in [0, 1] per target.")
-    return array
-
-
-def _names(c: NodeCertificates) -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    size, classes = len(c.selection_votes), np.shape(c.selection_votes)[1]
-    if c.node_ids is not None:
-        ids = np.asarray(c.node_ids)
-        if ids.dtype.kind != "U" or ids.shape != (size,):
-            raise InvalidParameterError(f"`node_ids` must hold one text per target ({size}), got shape {ids.shape}.")
-        names["node_ids"] = ids
-    if c.class_names is not None:
-        texts = tuple(c.class_names)
-        if len(texts) != classes or not all(isinstance(text, str) for text in texts):
-            raise InvalidParameterError(f"`class_names` must hold one text per class ({classes}), got {texts!r}.")
-        names["class_names"] = texts
-    return names

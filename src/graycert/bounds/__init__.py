@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from graycert._lazy import attach
 from graycert.bounds.ablation_only import ablation_only_delta, largest_ablation_only_radius
 from graycert.bounds.certifiable_limit import largest_certifiable_radius
+from graycert.bounds.delta_bounds import DeltaBounds
+from graycert.bounds.evaluation import BOUNDS, PATH_BOUNDS, check_bound, delta_bounds, evaluate_bounds, evaluate_deltas
 from graycert.bounds.hop_limited import ArrivalProbability, arrival_probability
 from graycert.bounds.inclusion_exclusion import MAX_EXPLICIT_PATHS, inclusion_exclusion
 from graycert.bounds.levine import largest_levine_radius, levine_delta
@@ -21,12 +23,19 @@ if TYPE_CHECKING:
     from graycert.bounds.weighted_paths import weighted_single_source_bounds
 
 __all__ = [
+    "BOUNDS",
     "MAX_EXPLICIT_PATHS",
+    "PATH_BOUNDS",
     "ArrivalProbability",
+    "DeltaBounds",
     "TreeDelta",
     "ablation_only_delta",
     "arrival_probability",
+    "check_bound",
+    "delta_bounds",
     "edge_deletion_bounds",
+    "evaluate_bounds",
+    "evaluate_deltas",
     "inclusion_exclusion",
     "largest_ablation_only_radius",
     "largest_certifiable_radius",

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._types import FloatArray, IntArray
-from graycert.bounds import multiplicative_bound, single_source_bounds, target_bound, union_bound
 from graycert.bounds.block import Block, Setting, TargetDeltas, nested, up_to_one_half
+from graycert.bounds.multiplicative import multiplicative_bound
+from graycert.bounds.single_source import single_source_bounds, target_bound
+from graycert.bounds.union import union_bound
 from graycert.graph import simple_path_blocks
 
 Rule = Callable[..., FloatArray]
@@ -18,9 +20,9 @@ RULES: dict[str, Rule] = {"multiplicative": multiplicative_bound, "union": union
 class PathBounds:
     """Δ̄_w of the nodes of some receptive fields; 0 for nodes that may not be hostile, which changes no bound."""
 
-    def __init__(self, setting: Setting, block: Block, *, method: str) -> None:
+    def __init__(self, setting: Setting, block: Block, *, bound: str) -> None:
         self._block = block
-        self._method = method
+        self._method = bound
         self._single, self._exact = single_sources(setting, block)
         self._single[~block.eligible] = 0.0
 

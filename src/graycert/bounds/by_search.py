@@ -12,7 +12,7 @@ from graycert.graph import tree_shaped
 class SearchBounds:
     """Worst sets, target by target; those whose walks exceed the budget are left to Theorem 3 (``None``)."""
 
-    def __init__(self, setting: Setting, block: Block, *, method: str) -> None:
+    def __init__(self, setting: Setting, block: Block, *, bound: str) -> None:
         from graycert.bounds.two_level import TwoLevelSearch  # Numba takes a while to load
 
         self._setting = setting
@@ -24,14 +24,14 @@ class SearchBounds:
             num_layers=setting.num_layers,
             budget=setting.budget,
         )
-        wants_trees = method == "tree" or (method == "auto" and setting.num_layers > 2)
+        wants_trees = bound == "tree" or (bound == "auto" and setting.num_layers > 2)
         targets = block.fields.targets
         self._is_tree = np.zeros(targets.size, dtype=np.bool_)
         if wants_trees:
             self._is_tree = tree_shaped(setting.adjacency, targets, num_layers=setting.num_layers)
-        if method == "tree" and not self._is_tree.all():
+        if bound == "tree" and not self._is_tree.all():
             raise InvalidParameterError(
-                f"`method` 'tree' needs exactly one simple path from each node to the target, but "
+                f"`bound` 'tree' needs exactly one simple path from each node to the target, but "
                 f"{np.count_nonzero(~self._is_tree):,} of {targets.size:,} targets, such as node "
                 f"{targets[~self._is_tree][0]}, have more. Use 'auto', or run the model on a graph sparsified with "
                 "graycert.graph.sparsify_to_trees."

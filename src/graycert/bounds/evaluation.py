@@ -1,67 +1,26 @@
-"""Δ̄ for each target and radius, by the method asked for."""
+"""Δ̄ for each target and radius, by the bound asked for."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from graycert._types import FloatArray
+from graycert._types import IntArray
 from graycert._validation import check_choice, check_integer, check_targets
 from graycert.bounds.block import Block, Setting, TargetDeltas
 from graycert.bounds.by_paths import RULES, PathBounds
 from graycert.bounds.by_search import SearchBounds
+from graycert.bounds.delta_bounds import DeltaBounds
 from graycert.errors import InvalidParameterError
-from graycert.graph import Adjacency, as_adjacency, receptive_fields, smoothing_on, target_blocks
+from graycert.graph import Adjacency, CanonicalGraph, graph_fingerprint, receptive_fields, target_blocks
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
-from graycert.threats.node_features import NodeFeatureThreat
+from graycert.threats import EdgeDeletionThreat, NodeFeatureThreat, NodeThreat, Threat
 
-PATH_METHODS = tuple(RULES)
-METHODS = ("auto", "exact", "surrogate", "tree", *PATH_METHODS)
+PATH_BOUNDS = tuple(RULES)
+BOUNDS = InterceptionSmoothing.bounds
 DEFAULT_BUDGET = 2**26  # products per target: a tenth of a second
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DeltaBounds:
-    """Upper bounds of Δ, what they were computed from, and who attains them.
-
-    Args:
-        targets: Node indices, shape (num_targets,).
-        delta_upper: Δ̄(ρ) for ρ = 1..max_radius, shape (num_targets, max_radius).
-        proved: Whether the bound is proved to be the largest value: of Δ for methods "exact" and "tree", of the
-            surrogate for "surrogate"; same shape. Theorem 3 and the union bound prove no such thing.
-        methods: What each target's bound comes from: "exact", "tree", "surrogate", "multiplicative" or "union"; or
-            "prefix" where the budget was spent before each worst set was proved, up to the first ρ with Δ̄(ρ) >= 1/2,
-            so that some bounds come from prefixes of the greedy set. Shape (num_targets,).
-        num_eligible: Number of nodes of the receptive field that the adversary may control, shape (num_targets,).
-        receptive_field_size: Nodes within num_layers hops, target included, shape (num_targets,).
-        path_counts_exact: Whether simple paths were counted, rather than over-counted by walks, shape (num_targets,);
-            True where no paths were counted.
-        attackers: For each target the worst sets found, up to the first ρ with Δ̄(ρ) >= 1/2 (a certificate never asks
-            for more): row ρ - 1 of an array of shape (num_radii, num_radii) holds node indices, padded with -1.
-    """
-
-    targets: NDArray[np.int64]
-    delta_upper: FloatArray
-    proved: NDArray[np.bool_]
-    methods: NDArray[np.str_]
-    num_eligible: NDArray[np.int64]
-    receptive_field_size: NDArray[np.int64]
-    path_counts_exact: NDArray[np.bool_]
-    attackers: tuple[NDArray[np.int32], ...]
-
-    def worst_set(self, row: int, radius: int) -> NDArray[np.int64]:
-        """Return the nodes by which ``radius`` >= 0 hostile nodes harm target number ``row`` most, as far as is known.
-
-        With a larger radius than a certificate can have, the largest set kept.
-        """
-        sets = self.attackers[row]
-        if radius == 0:
-            return np.empty(0, dtype=np.int64)
-        members = sets[min(radius, len(sets)) - 1]
-        nodes: NDArray[np.int64] = members[members >= 0].astype(np.int64)
-        return nodes
 
 
 def delta_bounds(
@@ -69,17 +28,18 @@ def delta_bounds(
     targets: ArrayLike,
     *,
     smoothing: InterceptionSmoothing,
-    threat: NodeFeatureThreat,
-    num_layers: int = 2,
+    threat: Threat,
+    num_layers: int,
     max_radius: int | None = 20,
-    method: str = "auto",
+    bound: str = "auto",
     budget: int = DEFAULT_BUDGET,
-) -> FloatArray:
+) -> DeltaBounds:
     """Bound, for each target and radius, the probability that a message from hostile nodes reaches the target.
 
     Guarantee:
         Entry [i, ρ - 1] is at least Δ(ρ), the largest p(E(B)) over all sets B of at most ρ eligible nodes, for any
-        message-passing model of ``num_layers`` steps that satisfies Lemma 1. It never falls with ρ; with fewer than ρ
+        message-passing model of ``num_layers`` steps that satisfies Lemma 1 (of structural threats see
+        `graycert.bounds.structural_deltas`). It never falls with ρ; with fewer than ρ
         eligible nodes it is the bound for all of them. Rounded upward.
 
     Args:
@@ -88,47 +48,72 @@ def delta_bounds(
         targets: Distinct node indices, shape (num_targets,).
         smoothing: The probabilities p_d and p_a; an array of p_d has one entry per column of ``edge_index``, or per
             edge of an ``Adjacency`` in its order.
-        threat: Which nodes may be hostile.
+        threat: The adversary: on features, or on the structure.
         num_layers: Number of message-passing steps k of the model, >= 1.
         max_radius: Largest number of hostile nodes ρ, >= 1. None goes as far as a certificate can: to the first ρ at
             which, for each target, Δ̄(ρ) is 1/2 or more or all eligible nodes are hostile.
-        method: "auto" takes, per target, the tightest that the budget allows: "exact" for at most two layers; for
+        bound: "auto" takes, per target, the tightest that the budget allows: "exact" for at most two layers; for
             more "tree" where each node has one simple path to the target (App. D), "surrogate" elsewhere. These may
-            also be asked for by name. "multiplicative" is Theorem 3, "union" App. F, looser.
+            also be asked for by name. "multiplicative" is Theorem 3, "union" App. F, looser. Deleted edges have the last two.
         budget: Work per target, in products, after which a search for the worst set is given up. What it has proved so
             far is returned, never above Theorem 3 (for more than two layers up to rounding).
 
     Returns:
-        Δ̄(ρ) for ρ = 1..max_radius, float64, shape (num_targets, max_radius).
+        The bounds, with what they belong to: ``np.asarray(bounds)`` is Δ̄(ρ) for ρ = 1..max_radius, float64, shape
+        (num_targets, max_radius).
 
     Raises:
         InvalidParameterError: If an argument is malformed or out of range.
-        UnsoundSetupError: ``parallel-edges``, if the graph holds an edge twice.
+        UnsoundSetupError: ``parallel-edges``, if the graph holds an edge twice; of structural threats
+            ``ablation-cannot-certify-structure``, if p_d = 0, ``structure-dependent-smoothing``, if there is more than
+            one p_d or p_a, ``unknown-convolution``, if the threat does not say what messages depend on.
 
     Example:
         >>> from graycert.graph import bottleneck_graph
         >>> smoothing = InterceptionSmoothing(p_delete=0.5, p_ablate=0.0)
         >>> threat = NodeFeatureThreat(min_distance=2)
-        >>> arguments = {"smoothing": smoothing, "threat": threat, "max_radius": 2}
-        >>> delta_bounds(bottleneck_graph(3), [0], **arguments).round(9)  # both need the one edge into the target
+        >>> arguments = {"smoothing": smoothing, "threat": threat, "num_layers": 2, "max_radius": 2}
+        >>> bounds = delta_bounds(bottleneck_graph(3), [0], **arguments)  # both need the one edge into the target
+        >>> np.asarray(bounds).round(9)
         array([[0.25 , 0.375]])
-        >>> delta_bounds(bottleneck_graph(3), [0], **arguments, method="multiplicative").round(9)
+        >>> np.asarray(delta_bounds(bottleneck_graph(3), [0], **arguments, bound="multiplicative")).round(9)
         array([[0.25  , 0.4375]])
 
     References:
         Scholten et al. (2022), Theorems 2 and 3, App. D and F; docs/proofs/two_level.md ("exact", "surrogate").
     """
-    _check_types(as_adjacency(data_or_adjacency), smoothing, threat)
-    return evaluate_deltas(
-        as_adjacency(data_or_adjacency),
+    if not isinstance(smoothing, InterceptionSmoothing):
+        raise InvalidParameterError(
+            f"`smoothing` must be an InterceptionSmoothing, got {type(smoothing).__name__}. Other smoothings have no Δ of "
+            "messages; graycert.certify computes what they have."
+        )
+    graph = CanonicalGraph.of(data_or_adjacency)
+    canonical = smoothing.with_canonical_edges(graph.sorted)
+    found = evaluate_bounds(
+        graph.adjacency,
         targets,
-        smoothing=smoothing_on(data_or_adjacency, smoothing),
+        smoothing=canonical.with_canonical_edges(graph.proper),
         threat=threat,
         num_layers=num_layers,
         max_radius=max_radius,
-        method=method,
+        bound=bound,
         budget=budget,
-    ).delta_upper
+    )
+    return replace(found, smoothing=canonical)
+
+
+def evaluate_bounds(adjacency: Adjacency, targets: ArrayLike, *, threat: Threat, **options: Any) -> DeltaBounds:
+    """Do the work of `delta_bounds`, with an array of p_d in the order of ``adjacency``."""
+    if isinstance(threat, NodeFeatureThreat):
+        return evaluate_deltas(adjacency, targets, threat=threat, **options)
+    if isinstance(threat, NodeThreat | EdgeDeletionThreat):
+        from graycert.bounds.structural_deltas import structural_deltas
+
+        return structural_deltas(adjacency, targets, threat=threat, **options)
+    raise InvalidParameterError(
+        f"`threat` must be one on features of nodes or on the structure, got {type(threat).__name__}. Messages say nothing "
+        "about other adversaries."
+    )
 
 
 def evaluate_deltas(
@@ -137,9 +122,9 @@ def evaluate_deltas(
     *,
     smoothing: InterceptionSmoothing,
     threat: NodeFeatureThreat,
-    num_layers: int = 2,
+    num_layers: int,
     max_radius: int | None = 20,
-    method: str = "auto",
+    bound: str = "auto",
     budget: int = DEFAULT_BUDGET,
 ) -> DeltaBounds:
     """Do the work of ``delta_bounds`` and report what the bounds rest on; arguments and errors are the same.
@@ -152,8 +137,8 @@ def evaluate_deltas(
     num_layers = check_integer("num_layers", num_layers, at_least=1)
     if max_radius is not None:
         max_radius = check_integer("max_radius", max_radius, at_least=1)
-    method = check_method(method, num_layers=num_layers)
-    smoothing = smoothing_on(adjacency, smoothing)  # lengths are checked
+    bound = check_bound(bound, num_layers=num_layers)
+    smoothing.check_lengths(num_edges=adjacency.num_edges, num_nodes=adjacency.num_nodes, edges="edge of the Adjacency")
     setting = Setting(
         adjacency=adjacency,
         p_delete=smoothing.p_delete,
@@ -164,7 +149,7 @@ def evaluate_deltas(
     found: list[TargetDeltas] = []
     num_eligible, sizes = [], []
     for block in _blocks(setting, threat, targets):
-        found += _by_method(setting, block, method=method, max_radius=max_radius)
+        found += _by_method(setting, block, bound=bound, max_radius=max_radius)
         num_eligible.append(block.num_eligible)
         sizes.append(block.fields.sizes)
     radius = max(each.delta_upper.size for each in found)
@@ -176,7 +161,7 @@ def evaluate_deltas(
             threat=threat,
             num_layers=num_layers,
             max_radius=radius,
-            method=method,
+            bound=bound,
             budget=budget,
         )
     return DeltaBounds(
@@ -188,25 +173,30 @@ def evaluate_deltas(
         receptive_field_size=np.concatenate(sizes),
         path_counts_exact=np.array([each.path_counts_exact for each in found]),
         attackers=tuple(each.attackers for each in found),
+        bound=bound,
+        num_layers=num_layers,
+        smoothing=smoothing,
+        threat=threat,
+        graph=graph_fingerprint(np.stack([adjacency.sources, adjacency.targets]), adjacency.num_nodes, None),
     )
 
 
-def check_method(method: str, *, num_layers: int) -> str:
-    """Return ``method`` if it exists and applies to so many layers.
+def check_bound(bound: str, *, num_layers: int) -> str:
+    """Return ``bound`` if it exists and applies to so many layers.
 
     Raises:
         InvalidParameterError: If not.
     """
-    method = check_choice("method", method, METHODS)
-    if method == "exact" and num_layers > 2:
+    bound = check_choice("bound", bound, BOUNDS)
+    if bound == "exact" and num_layers > 2:
         raise InvalidParameterError(
-            f"`method` 'exact' needs at most two layers, got num_layers = {num_layers}. Use 'auto', which is exact "
+            f"`bound` 'exact' needs at most two layers, got num_layers = {num_layers}. Use 'auto', which is exact "
             "on trees and takes a bound tighter than Theorem 3 elsewhere."
         )
-    return method
+    return bound
 
 
-def _blocks(setting: Setting, threat: NodeFeatureThreat, targets: NDArray[np.int64]) -> Iterator[Block]:
+def _blocks(setting: Setting, threat: NodeFeatureThreat, targets: IntArray) -> Iterator[Block]:
     """Yield the receptive fields of a few targets at a time, in bounded memory."""
     adjacency, num_layers = setting.adjacency, setting.num_layers
     for some in target_blocks(adjacency, targets, num_layers=num_layers):
@@ -215,16 +205,16 @@ def _blocks(setting: Setting, threat: NodeFeatureThreat, targets: NDArray[np.int
         yield Block(fields=fields, eligible=eligible)
 
 
-def _by_method(setting: Setting, block: Block, *, method: str, max_radius: int | None) -> list[TargetDeltas]:
+def _by_method(setting: Setting, block: Block, *, bound: str, max_radius: int | None) -> list[TargetDeltas]:
     rows = np.arange(block.num_targets)
-    if method in RULES:
-        paths = PathBounds(setting, block, method=method)
+    if bound in RULES:
+        paths = PathBounds(setting, block, bound=bound)
         return paths.of(rows, max_radius=paths.reach() if max_radius is None else max_radius)
-    search = SearchBounds(setting, block, method=method)
+    search = SearchBounds(setting, block, bound=bound)
     found = [search.of(row, max_radius=max_radius) for row in rows.tolist()]
     too_many_walks = np.array([row for row, each in enumerate(found) if each is None], dtype=np.int64)
     if too_many_walks.size:
-        paths = PathBounds(setting, block, method="multiplicative")
+        paths = PathBounds(setting, block, bound="multiplicative")
         reach = paths.reach() if max_radius is None else max_radius
         for row, each in zip(too_many_walks.tolist(), paths.of(too_many_walks, max_radius=reach), strict=True):
             found[row] = each

@@ -1,117 +1,137 @@
 """Δ̄ for adversaries who delete or insert nodes, or delete edges."""
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from graycert._types import FloatArray
-from graycert._validation import check_integer, check_targets
-from graycert.bounds import multiplicative_bound, single_source_bounds
-from graycert.bounds.evaluation import evaluate_deltas
+from graycert._types import FloatArray, IntArray
+from graycert._validation import check_choice, check_integer, check_targets
+from graycert.bounds.delta_bounds import DeltaBounds
+from graycert.bounds.evaluation import DEFAULT_BUDGET, evaluate_deltas
+from graycert.bounds.multiplicative import multiplicative_bound
+from graycert.bounds.single_source import single_source_bounds
 from graycert.bounds.structural import edge_deletion_bounds
-from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.graph import Adjacency, SimplePathCounts, as_adjacency, simple_path_blocks
+from graycert.errors import UnsoundSetupError
+from graycert.graph import Adjacency, SimplePathCounts, graph_fingerprint, simple_path_blocks
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
-from graycert.threats.structural import EdgeDeletionThreat, NodeThreat, StructuralThreat
+from graycert.threats import EdgeDeletionThreat, NodeThreat
 
 
-def structural_delta_bounds(
-    data_or_adjacency: Any,
+def structural_deltas(
+    adjacency: Adjacency,
     targets: ArrayLike,
     *,
     smoothing: InterceptionSmoothing,
-    threat: StructuralThreat,
-    num_layers: int = 2,
-    max_radius: int = 20,
-) -> FloatArray:
+    threat: NodeThreat | EdgeDeletionThreat,
+    num_layers: int,
+    max_radius: int | None = 20,
+    bound: str = "auto",
+    budget: int = DEFAULT_BUDGET,
+) -> DeltaBounds:
     r"""Bound, for each target and radius, the probability that the target notices the structural change.
 
-    The votes to compare with are those of feature attacks, drawn on the graph given here: pass them to
-    ``certify_votes`` with these bounds. For ``NodeInsertionThreat`` this graph is the perturbed one. The audit, too, is
-    that of feature attacks; ``threat.convolution`` is a statement about the model that the audit does not test.
+    The votes to compare with are those of feature attacks, drawn on the graph given here. For ``NodeInsertionThreat``
+    this graph is the perturbed one. ``threat.convolution`` is a statement about the model.
 
     Guarantee:
         Let H be the graph without up to ρ eligible nodes (or edges). Entry [i, ρ - 1] is at least the change of every
-        label probability of target i between the given graph and H: $|p_{v,y}(G) - p_{v,y}(H)| \le
-        \overline\Delta(\rho)$, for every p_a. Assumes Lemma 1, messages as ``threat.convolution`` says, a coin per
+        label probability of target i between the given graph and H: $|p_{v,y}(G) - p_{v,y}(H)| \\le
+        \\overline\\Delta(\\rho)$, for every p_a. Assumes Lemma 1, messages as ``threat.convolution`` says, a coin per
         directed edge, and features and edges that were not computed from the part that is missing. It never falls
         with ρ; with fewer than ρ eligible it is the bound for all of them. Rounded upward. With ρ = 1 exact up to
         rounding, as the probability of the event, for ``threat.reach(num_layers)`` <= 2 (nodes) or <= 3 (edges).
 
     Args:
-        data_or_adjacency: The graph at hand, as for ``delta_bounds``.
+        adjacency: The graph at hand.
         targets: Distinct node indices, shape (num_targets,).
         smoothing: The probabilities p_d > 0 and p_a. Ablation does not hide structure, so p_a plays no part.
         threat: ``NodeDeletionThreat``, ``NodeInsertionThreat`` or ``EdgeDeletionThreat``.
         num_layers: Number of message-passing steps k of the model, >= 1.
-        max_radius: Largest number of deleted or inserted nodes, or deleted edges, >= 1.
+        max_radius: Largest number of deleted or inserted nodes, or deleted edges, >= 1; None as in `delta_bounds`, but
+            not for edges.
+        bound: As in `delta_bounds`; of edges "auto" and "multiplicative" are the same, and the only ones.
+        budget: As in `delta_bounds`.
 
     Returns:
-        Δ̄(ρ) for ρ = 1..max_radius, float64, shape (num_targets, max_radius).
+        The bounds. Of nodes, ``num_eligible`` and ``receptive_field_size`` count what is within ``threat.reach``; of
+        edges, ``num_eligible`` counts edges.
 
     Raises:
         InvalidParameterError: If an argument is malformed or out of range.
         UnsoundSetupError: ``ablation-cannot-certify-structure``, if p_d = 0; ``structure-dependent-smoothing``, if
-            there is more than one p_d or p_a; ``parallel-edges``, if the graph holds an edge twice.
+            there is more than one p_d or p_a; ``unknown-convolution``, if the threat leaves it open.
 
     Example:
         >>> from graycert.graph import path_graph
-        >>> from graycert.threats.structural import NodeDeletionThreat
+        >>> from graycert.threats import NodeDeletionThreat
         >>> smoothing = InterceptionSmoothing(p_delete=0.5, p_ablate=0.9)
         >>> threat = NodeDeletionThreat(convolution="degree-normalised", min_distance=2)
-        >>> structural_delta_bounds(path_graph(4), [0], smoothing=smoothing, threat=threat, max_radius=2).round(12)
+        >>> bounds = structural_deltas(
+        ...     path_graph(4), [0], smoothing=smoothing, threat=threat, num_layers=2, max_radius=2)
+        >>> np.asarray(bounds).round(12)
         array([[0.25, 0.25]])
 
     References:
         Scholten et al. (2022), Section 5 "Threat model extensions"; docs/proofs/structural_threats.md.
     """
-    adjacency = as_adjacency(data_or_adjacency)
-    targets = check_targets(targets, num_nodes=adjacency.num_nodes)
-    max_radius = check_integer("max_radius", max_radius, at_least=1)
-    _check_types(smoothing, threat)
     p_delete = _p_delete(smoothing)
     reach = threat.reach(num_layers)
     if isinstance(threat, NodeThreat):
-        return evaluate_deltas(
+        found = evaluate_deltas(
             adjacency,
             targets,
             smoothing=InterceptionSmoothing(p_delete=p_delete, p_ablate=0.0),
             threat=threat.hostile_nodes(),
             num_layers=reach,
             max_radius=max_radius,
-        ).delta_upper
-    receivers = simple_path_blocks(adjacency, targets, num_layers=max(reach - 1, 1))
-    return np.concatenate(
-        [
-            _edge_table(
-                adjacency,
-                paths,
-                p_delete=p_delete,
-                distances=(threat.min_distance, reach),
-                max_radius=max_radius,
-            )
-            for paths in receivers
-        ]
+            bound=bound,
+            budget=budget,
+        )
+        return replace(found, num_layers=num_layers, smoothing=smoothing, threat=threat)
+    check_choice("bound", bound, ("auto", "multiplicative"), hint="Deleted edges have no other bound.")
+    radius = check_integer("max_radius", max_radius, at_least=1, hint="Of edges it must be given.")
+    nodes = check_targets(targets, num_nodes=adjacency.num_nodes)
+    receivers = list(simple_path_blocks(adjacency, nodes, num_layers=max(reach - 1, 1)))
+    parts = [
+        _edge_table(adjacency, paths, p_delete=p_delete, distances=(threat.min_distance, reach), max_radius=radius)
+        for paths in receivers
+    ]
+    table = np.concatenate([deltas for deltas, _ in parts])
+    return DeltaBounds(
+        targets=nodes,
+        delta_upper=table,
+        proved=np.zeros(table.shape, dtype=np.bool_),
+        methods=np.full(nodes.size, "multiplicative"),
+        num_eligible=np.concatenate([counts for _, counts in parts]),
+        receptive_field_size=np.concatenate([np.diff(paths.indptr) for paths in receivers]),
+        path_counts_exact=np.concatenate([paths.exact for paths in receivers]),
+        attackers=(np.empty((0, 0), dtype=np.int32),) * nodes.size,
+        bound=bound,
+        num_layers=num_layers,
+        smoothing=smoothing,
+        threat=threat,
+        graph=graph_fingerprint(np.stack([adjacency.sources, adjacency.targets]), adjacency.num_nodes, None),
     )
 
 
 def _edge_table(
     adjacency: Adjacency, paths: SimplePathCounts, *, p_delete: float, distances: tuple[int, int], max_radius: int
-) -> FloatArray:
-    """Return Δ̄(ρ) for edges whose receivers are the nodes of ``paths``; all edges into a node have the same bound."""
+) -> tuple[FloatArray, IntArray]:
+    """Return Δ̄(ρ), and how many edges are eligible, for edges whose receivers are the nodes of ``paths``; all edges into a node have the same bound."""
     from graycert.bounds.worst_nodes import largest_per_group  # Numba takes a while to load
 
     received = single_source_bounds(paths.counts, p_delete=p_delete, p_ablate=0.0)
     received[paths.indptr[:-1]] = 1.0  # the target, first of its field, needs no edge
     nearest, farthest = distances
-    in_degree: NDArray[np.int64] = np.diff(adjacency.indptr)[paths.sources]
+    in_degree: IntArray = np.diff(adjacency.indptr)[paths.sources]
     eligible = (paths.distances + 1 >= nearest) & (paths.distances + 1 <= farthest)
+    num_eligible = np.add.reduceat(np.where(eligible, in_degree, 0), paths.indptr[:-1], dtype=np.int64)
     repeats = np.where(eligible, np.minimum(in_degree, max_radius), 0)  # more cannot be among the worst ones
     ends = np.concatenate([[0], np.cumsum(repeats)])[paths.indptr]
     single = np.repeat(edge_deletion_bounds(received, p_delete=p_delete), repeats)
     worst, _ = largest_per_group(single, ends[:-1], ends[1:], max_radius=max_radius)
-    return multiplicative_bound(worst, max_radius=max_radius)
+    return multiplicative_bound(worst, max_radius=max_radius), num_eligible
 
 
 def _p_delete(smoothing: InterceptionSmoothing) -> float:
@@ -130,16 +150,3 @@ def _p_delete(smoothing: InterceptionSmoothing) -> float:
             "still counts as a neighbour, so every draw notices whether it is there. Use p_delete > 0.",
         )
     return smoothing.p_delete
-
-
-def _check_types(smoothing: object, threat: object) -> None:
-    if not isinstance(smoothing, InterceptionSmoothing):
-        raise InvalidParameterError(
-            f"`smoothing` must be an InterceptionSmoothing, got {type(smoothing).__name__}. "
-            "Make one with graycert.InterceptionSmoothing."
-        )
-    if not isinstance(threat, NodeThreat | EdgeDeletionThreat):
-        raise InvalidParameterError(
-            "`threat` must be a NodeDeletionThreat, NodeInsertionThreat or EdgeDeletionThreat, got "
-            f"{type(threat).__name__}. Changed features are bounded by delta_bounds."
-        )

@@ -1,13 +1,8 @@
 """Graphs as the bounds see them: receptive fields, simple paths, trees, and what is left of a field when nodes go."""
 
 from graycert.graph.adjacency import Adjacency
+from graycert.graph.canonical_graph import CanonicalGraph, probability_arrays
 from graycert.graph.conversion import as_adjacency
-from graycert.graph.edge_values import (
-    probability_arrays,
-    smoothing_from_stored_order,
-    smoothing_in_stored_order,
-    smoothing_on,
-)
 from graycert.graph.explicit_paths import explicit_simple_paths
 from graycert.graph.fingerprint import graph_fingerprint
 from graycert.graph.receptive_field import BLOCK_ENTRIES, ReceptiveFields, receptive_fields, target_blocks
@@ -23,6 +18,7 @@ from graycert.graph.trees import InTree, in_tree, sparsify_to_trees, tree_shaped
 __all__ = [
     "BLOCK_ENTRIES",
     "Adjacency",
+    "CanonicalGraph",
     "InTree",
     "ReceptiveFields",
     "ReducedRepresentatives",
@@ -40,9 +36,6 @@ __all__ = [
     "reduced_representatives",
     "shared_edge_graph",
     "simple_path_blocks",
-    "smoothing_from_stored_order",
-    "smoothing_in_stored_order",
-    "smoothing_on",
     "sparsify_to_trees",
     "star_graph",
     "target_blocks",

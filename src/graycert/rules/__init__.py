@@ -7,30 +7,35 @@ from graycert.rules.foresight import Foresight, check_can_certify
 from graycert.rules.multiclass import intersection_union_bounds, multiclass_margin, paper_bounds
 from graycert.rules.prediction_sets import prediction_sets
 from graycert.rules.radius import certified_radius
+from graycert.rules.rule import COUNT_RULES, RULES, Lead, Rule, rule_named
 from graycert.rules.sequential import SequentialCertificates
 from graycert.rules.simultaneous import simultaneous_level
 from graycert.rules.status import Status
-from graycert.rules.vote_certificates import RULES, VOTE_RULES, VoteCertificates, certify_votes, is_sound
+from graycert.rules.vote_certificates import VoteCertificates, certify_counts, certify_votes, status_of
 
 __all__ = [
     "COLLECTIVE_METHODS",
+    "COUNT_RULES",
     "RULES",
-    "VOTE_RULES",
     "CollectiveCertificate",
     "Foresight",
     "SequentialCertificates",
+    "Lead",
+    "Rule",
     "Status",
     "VoteCertificates",
     "binary_bounds",
     "binary_margin",
     "certified_radius",
+    "certify_counts",
     "certify_votes",
+    "rule_named",
+    "status_of",
     "check_can_certify",
     "collective_certificate",
     "difference_leads_lower",
     "difference_margin_lower",
     "intersection_union_bounds",
-    "is_sound",
     "multiclass_margin",
     "paper_bounds",
     "prediction_sets",

@@ -8,16 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from graycert._validation import check_choice, check_integer, check_open_unit
 from graycert.errors import InvalidParameterError
-from graycert.rules.binary import binary_margin
-from graycert.rules.multiclass import multiclass_margin
 from graycert.rules.radius import certified_radius
-from graycert.rules.vote_certificates import RULE_HINT, RULES, check_delta_upper
-from graycert.statistics import (
-    clopper_pearson_upper,
-    largest_possible_p_lower,
-    unverified_clopper_pearson_lower,
-    unverified_clopper_pearson_upper,
-)
+from graycert.rules.rule import RULES
+from graycert.rules.vote_certificates import check_delta_upper
+from graycert.statistics import EstimationVotes, SelectionVotes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +67,7 @@ def check_can_certify(
     num_estimation = check_integer("num_estimation", num_estimation, at_least=1)
     num_classes = check_integer("num_classes", num_classes, at_least=2)
     alpha = check_open_unit("alpha", alpha, hint="It is the chance of failure, not the confidence level.")
-    rule = check_choice("rule", rule, RULES, hint=RULE_HINT)
+    rule = check_choice("rule", rule, tuple(name for name, each in RULES.items() if each.lead is not None))
     rows = np.shape(delta_upper)[0] if np.ndim(delta_upper) else 0
     if rows == 0:
         raise InvalidParameterError(
@@ -94,18 +88,12 @@ def check_can_certify(
 
 
 def _best_margin(num_estimation: int, num_classes: int, alpha: float, rule: str) -> float:
-    if rule == "paper":
-        level = alpha / num_classes
-        lower = unverified_clopper_pearson_lower(num_estimation, num_estimation, alpha=level)
-        return float(lower - unverified_clopper_pearson_upper(0, num_estimation, alpha=level))
-    if num_classes == 2:
-        return float(binary_margin(largest_possible_p_lower(num_estimation, alpha=alpha)))
-    if rule == "difference":
-        from graycert.statistics.difference_test import difference_lower  # Numba takes a while to load
-
-        return float(difference_lower(num_estimation, 0, num_estimation, alpha=alpha))
-    largest = largest_possible_p_lower(num_estimation, alpha=alpha / 2)
-    return float(multiclass_margin(largest, clopper_pearson_upper(0, num_estimation, alpha=alpha / 2)))
+    """Return the lead if all votes go to one class."""
+    votes = np.zeros((1, num_classes), dtype=np.int64)
+    votes[0, 0] = num_estimation
+    selection, estimation = SelectionVotes(votes, num_estimation), EstimationVotes(votes, num_estimation)
+    lead = RULES[rule].lead_of(selection, estimation, np.zeros(1, dtype=np.int64), alpha)
+    return float(lead.margin[0])
 
 
 def _in_words(

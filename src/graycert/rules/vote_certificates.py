@@ -1,32 +1,24 @@
 """From votes and Δ̄ to a certificate per target."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from graycert._types import FloatArray, IntArray
+from graycert._origin import Origin
+from graycert._types import FloatArray, IntArray, TextArray
 from graycert._validation import check_choice, check_open_unit
 from graycert.errors import InvalidParameterError
-from graycert.rules.binary import binary_bounds, binary_margin
-from graycert.rules.difference import difference_margin_lower
-from graycert.rules.multiclass import intersection_union_bounds, multiclass_margin, paper_bounds
 from graycert.rules.radius import certified_radius
+from graycert.rules.rule import COUNT_RULES, RULES
 from graycert.rules.status import Status
 from graycert.statistics import EstimationVotes, SelectionVotes
 from graycert.statistics.votes import row_sum
 
-VOTE_RULES = ("sound", "difference", "paper")
-RULES = (*VOTE_RULES, "event-aware")  # the last one needs to know what arrived in each sample
-RULE_HINT = (
-    "'sound', 'difference' and 'event-aware' are certificates; 'paper' only reproduces published numbers and is not "
-    "sound."
-)
-
-
-def is_sound(rule: str) -> bool:
-    """Return whether a rule gives certificates at all."""
-    return rule != "paper"
+if TYPE_CHECKING:
+    from graycert.bounds import DeltaBounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,24 +34,27 @@ class VoteCertificates:
         radius: Certified radius, -1 where the classifier abstains; capped at the columns of ``delta_upper``.
         rule: The rule; "paper" is NOT SOUND: it bounds only one of the other classes.
         alpha: Failure probability per target; all radii of a target hold jointly.
+        belongs_to: What the caller said that bare arrays belong to; empty if all of them say so themselves.
     """
 
     prediction: IntArray
-    status: NDArray[np.str_]
+    status: TextArray
     p_lower: FloatArray
     p_upper: FloatArray
     radius: IntArray
     rule: str
     alpha: float
+    belongs_to: str = ""
 
 
 def certify_votes(
     selection_votes: ArrayLike | SelectionVotes,
     estimation_votes: ArrayLike | EstimationVotes,
-    delta_upper: ArrayLike,
+    delta_upper: "ArrayLike | DeltaBounds",
     *,
     alpha: float = 0.01,
     rule: str = "sound",
+    belongs_to: str = "",
 ) -> VoteCertificates:
     r"""Certify the predictions of the smoothed classifier from vote counts.
 
@@ -80,21 +75,26 @@ def certify_votes(
         selection_votes: n0 votes per target and class, integers, shape (num_targets, num_classes),
             num_classes >= 2.
         estimation_votes: n1 votes, drawn independently of the former, same shape.
-        delta_upper: Δ̄(ρ) for ρ = 1..max_radius, in [0, 1], never falling with ρ, shape
+        delta_upper: The result of `delta_bounds`, or Δ̄(ρ) for ρ = 1..max_radius, in [0, 1], never falling with ρ, shape
             (num_targets, max_radius).
         alpha: Failure probability per target, in (0, 1).
         rule: "sound" bounds the probabilities of two classes, "difference" tests their difference (tighter from three
             classes on; ``p_lower`` and ``p_upper`` are then for display and need not lead to the radius), or "paper".
             Choose it before looking at estimation votes: the larger of two radii has no level.
+        belongs_to: What bare arrays belong to, in words: by giving it you state that votes and bounds are of one graph,
+            one list of targets, one smoothing, and one model, whose number of propagation steps is that of the bounds.
+            With votes of a result (`Certificates.votes`) and the result of `delta_bounds` this is compared instead.
 
     Returns:
         One certificate per target.
 
     Raises:
-        InvalidParameterError: If an argument is outside its domain or the shapes disagree.
+        InvalidParameterError: If an argument is outside its domain, the shapes disagree, votes and bounds are of
+            different set-ups, or what bare arrays belong to is not said.
 
     Example:
-        >>> certificates = certify_votes([[10, 0, 0]], [[290, 6, 4]], [[0.2, 0.36, 0.488]])
+        >>> votes, bounds = ([[10, 0, 0]], [[290, 6, 4]]), [[0.2, 0.36, 0.488]]
+        >>> certificates = certify_votes(*votes, bounds, belongs_to="a made-up target, k = 2")
         >>> certificates.radius.tolist(), certificates.status.tolist()
         ([2], ['certified'])
 
@@ -103,6 +103,15 @@ def certify_votes(
     """
     selection = _selection(selection_votes)
     estimation = _estimation(estimation_votes)
+    _check_origin(selection, estimation, delta_upper, belongs_to)
+    found = certify_counts(selection, estimation, np.asarray(delta_upper), alpha=alpha, rule=rule)
+    return replace(found, belongs_to=belongs_to)
+
+
+def certify_counts(
+    selection: SelectionVotes, estimation: EstimationVotes, delta_upper: ArrayLike, *, alpha: float, rule: str
+) -> VoteCertificates:
+    """Do the work of `certify_votes` for votes and bounds that belong together."""
     if selection.counts.shape != estimation.counts.shape:
         raise InvalidParameterError(
             f"`estimation_votes` must have the shape of `selection_votes`, {selection.counts.shape}, "
@@ -110,34 +119,46 @@ def certify_votes(
         )
     deltas = check_delta_upper(delta_upper, num_targets=selection.num_targets)
     alpha = check_open_unit("alpha", alpha, hint="It is the chance of failure, not the confidence level.")
-    rule = check_choice("rule", rule, VOTE_RULES, hint=RULE_HINT)
-
-    majority = selection.counts.argmax(axis=1)  # the first one at a tie
-    if rule == "paper":
-        runner_up = _paper_runner_up(selection, majority)
-        p_lower, p_upper = paper_bounds(estimation, majority, runner_up, alpha=alpha)
-        margin = p_lower - p_upper
-    elif selection.num_classes == 2:
-        p_lower, p_upper = binary_bounds(estimation, majority, alpha=alpha)
-        margin = binary_margin(p_lower)
-    else:
-        p_lower, p_upper = intersection_union_bounds(estimation, majority, alpha=alpha)
-        margin = multiclass_margin(p_lower, p_upper)
-        if rule == "difference":
-            margin = difference_margin_lower(estimation, majority, alpha=alpha)
-    radius = certified_radius(margin, deltas)
+    rule = check_choice("rule", rule, COUNT_RULES, hint="Other rules need more than numbers of votes.")
+    majority = selection.counts.argmax(axis=1).astype(np.int64)  # the first one at a tie
+    lead = RULES[rule].lead_of(selection, estimation, majority, alpha)
+    radius = certified_radius(lead.margin, deltas)
     return VoteCertificates(
-        prediction=majority.astype(np.int64),
+        prediction=majority,
         status=status_of(radius),
-        p_lower=p_lower,
-        p_upper=p_upper,
+        p_lower=lead.p_lower,
+        p_upper=lead.p_upper,
         radius=radius,
         rule=rule,
         alpha=alpha,
     )
 
 
-def status_of(radius: IntArray) -> NDArray[np.str_]:
+def _check_origin(selection: SelectionVotes, estimation: EstimationVotes, bounds: object, belongs_to: str) -> None:
+    origins = {
+        "selection_votes": selection.origin,
+        "estimation_votes": estimation.origin,
+        "delta_upper": getattr(bounds, "origin", None),
+    }
+    known = {name: origin for name, origin in origins.items() if isinstance(origin, Origin)}
+    for (name, origin), (other, theirs) in combinations(known.items(), 2):
+        differences = origin.differences(theirs)
+        if differences:
+            raise InvalidParameterError(
+                f"`{name}` and `{other}` must be of one set-up, but they differ in: {', '.join(differences)}. Bounds "
+                "certify the votes that were drawn on the same graph, for the same targets, smoothing and number of "
+                "layers, and no others."
+            )
+    bare = [name for name in origins if name not in known]
+    if bare and not belongs_to.strip():
+        raise InvalidParameterError(
+            f"`belongs_to` must say what bare arrays belong to, got nothing about `{'`, `'.join(bare)}`. Pass votes of a "
+            "result (certificates.votes) and the result of delta_bounds, or name graph, targets, smoothing and number of "
+            "layers in words, if you know that they are the same for all of these."
+        )
+
+
+def status_of(radius: IntArray) -> TextArray:
     """Return the status that belongs to each radius.
 
     Example:
@@ -201,14 +222,3 @@ def _estimation(votes: ArrayLike | EstimationVotes) -> EstimationVotes:
             "class cannot bound its probability: draw new ones."
         )
     return EstimationVotes(np.asarray(votes), row_sum("estimation_votes", votes))
-
-
-def _paper_runner_up(selection: SelectionVotes, majority: IntArray) -> IntArray:
-    """Return the class that the authors' implementation bounds.
-
-    That is the last but one of a stable sort. At a tie for the first place the last but one can be the
-    reported class itself; then the last one is bounded, so that two different classes are compared.
-    """
-    order = np.argsort(selection.counts, axis=1, kind="stable")
-    second = order[:, -2]
-    return np.where(second == majority, order[:, -1], second)

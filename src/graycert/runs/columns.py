@@ -1,33 +1,67 @@
 """The table of the targets: for data frames and for certificates.parquet."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-if TYPE_CHECKING:
-    from graycert.certificates import NodeCertificates
+import numpy as np
+from numpy.typing import NDArray
 
-DELTA_PREFIX = "delta_"
+from graycert._fields import Field
+from graycert.certificates import ARRAYS, Certificates
+from graycert.smoothing import Smoothing
+
+DERIVED = ("class_name", "whole_field")
+"""Columns that follow from others: written for readers, compared when a table is read."""
 
 
-def to_columns(certificates: "NodeCertificates") -> dict[str, Any]:
+def to_columns(certificates: Certificates) -> dict[str, Any]:
     """Return the columns of the table, one entry per target each, in the order in which they are shown."""
-    c = certificates
-    columns: dict[str, Any] = {"target": c.targets}
-    if c.node_ids is not None:
-        columns["node_id"] = c.node_ids.tolist()
-    if c.labels is not None:
-        columns["label"] = c.labels
-    columns["prediction"] = c.prediction
-    if c.class_names is not None:
-        columns["class_name"] = [c.class_names[index] for index in c.prediction]
-    columns["status"] = c.status.tolist()
-    columns["p_lower"] = c.p_lower
-    columns["p_upper"] = c.p_upper
-    columns["radius"] = c.radius
-    columns["whole_field"] = c.whole_field
-    columns["num_eligible"] = c.num_eligible
-    columns["receptive_field_size"] = c.receptive_field_size
-    if c.delta_methods is not None:
-        columns["delta_method"] = c.delta_methods.tolist()
-    for index in range(c.max_radius):
-        columns[f"{DELTA_PREFIX}{index + 1}"] = c.delta_upper[:, index]
+    columns: dict[str, Any] = {}
+    for spec, array in certificates.every_array().values():
+        if not spec.column:
+            continue
+        if spec.first is None:
+            columns[spec.column] = array.tolist() if spec.kind == "text" else array
+        else:
+            columns |= {f"{spec.column}{spec.first + place}": array[:, place] for place in range(array.shape[1])}
+        names = certificates.setup.class_names
+        if spec.name == "prediction" and names is not None:
+            columns["class_name"] = [names[index] for index in array]
+        if spec.name == "radius":
+            columns["whole_field"] = certificates.whole_field
     return columns
+
+
+def from_columns(columns: dict[str, Any], smoothing: Smoothing) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a table by name; derived columns are left out.
+
+    Raises:
+        KeyError: If a column that every table has is missing.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    for spec in in_table(smoothing):
+        if spec.first is None:
+            if spec.column in columns:
+                arrays[spec.name] = columns[spec.column]
+            elif not spec.optional:
+                raise KeyError(spec.column)
+            continue
+        found = [columns[name] for name in _numbered(spec, columns)]
+        if found:
+            arrays[spec.name] = np.stack(found, axis=1)
+        elif not spec.optional:
+            raise KeyError(f"{spec.column}{spec.first}")
+    return arrays
+
+
+def in_table(smoothing: Smoothing) -> Iterable[Field]:
+    """Return the declarations of the arrays that are columns."""
+    return (spec for spec in (*ARRAYS, *smoothing.adds) if spec.column)
+
+
+def _numbered(spec: Field, columns: dict[str, Any]) -> Iterable[str]:
+    """Return the names of an array's columns, in order, as far as they follow each other."""
+    place = spec.first or 0
+    while f"{spec.column}{place}" in columns:
+        yield f"{spec.column}{place}"
+        place += 1

@@ -1,103 +1,106 @@
-"""config.toml: every parameter of a run as text; probabilities of single edges and nodes are in votes.npz."""
+"""config.toml: the whole set-up of a run as text; arrays among it are in votes.npz."""
 
+import dataclasses
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from graycert.errors import InvalidFileError
-from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert._parameters import Parameters
+from graycert.certificates import Setup
+from graycert.draws import DRAWS
+from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.smoothing import SMOOTHINGS
+from graycert.threats import THREATS
 
-if TYPE_CHECKING:
-    from graycert.certificates import NodeCertificates
+FORMAT_VERSION = 3
 
-FORMAT_VERSION = 2
-SINGLE_PROBABILITIES = {"p_delete": "per edge", "p_ablate": "per node"}  # what config.toml says if arrays are stored
+PARTS: dict[str, Mapping[str, type[Parameters]]] = {"smoothing": SMOOTHINGS, "threat": THREATS, "draws": DRAWS}
+"""Sections that hold the parameters of one of several classes, and its name."""
 
-# section -> keys; every key must be there, and no other (only `class_names` may be missing)
-_SECTIONS = {
-    "smoothing": ("p_delete", "p_ablate"),
-    "threat": ("min_distance", "has_trusted_nodes"),
-    "certificate": (
-        "rule",
-        "alpha",
-        "simultaneous",
-        "method",
-        "engine",
-        "num_layers",
-        "seed",
-        "num_selection",
-        "num_estimation",
-        "max_radius",
-    ),
-    "graph": ("fingerprint", "num_nodes", "num_edges"),
+_GRAPH = {
+    "graph_fingerprint": "fingerprint",
+    "edges_fingerprint": "edges_fingerprint",
+    "num_nodes": "num_nodes",
+    "num_edges": "num_edges",
 }
-_OPTIONAL = {"certificate": ("class_names",)}
+_CERTIFICATE = tuple(
+    field.name
+    for field in dataclasses.fields(Setup)
+    if field.name not in {*PARTS, *_GRAPH, "provenance"}
+)
+_OPTIONAL = {field.name for field in dataclasses.fields(Setup) if "None" in str(field.type)}  # left out where None
 _END = {"complete": True}  # the last section: a file that was cut short may still be TOML, but lacks it
 
 
-def config_text(certificates: "NodeCertificates") -> str:
+def config_text(setup: Setup) -> str:
     """Return the content of config.toml."""
-    c = certificates
-    certificate: dict[str, Any] = {
-        "rule": c.rule,
-        "alpha": c.alpha,
-        "simultaneous": c.simultaneous,
-        "method": c.method,
-        "engine": c.engine,
-        "num_layers": c.num_layers,
-        "seed": c.seed,
-        "num_selection": c.num_selection,
-        "num_estimation": c.num_estimation,
-        "max_radius": c.max_radius,
+    document: dict[str, Any] = {"format_version": FORMAT_VERSION}
+    for part in PARTS:
+        chosen = getattr(setup, part)
+        if chosen is not None:
+            document[part] = {"name": chosen.name, **chosen.stored()[0]}
+    document["certificate"] = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name in _CERTIFICATE
+        if (value := getattr(setup, name)) is not None
     }
-    if c.class_names is not None:
-        certificate["class_names"] = list(c.class_names)
-    document = {
-        "format_version": FORMAT_VERSION,
-        "smoothing": {
-            name: where if name in smoothing_arrays(c.smoothing) else getattr(c.smoothing, name)
-            for name, where in SINGLE_PROBABILITIES.items()
-        },
-        "threat": {
-            "min_distance": c.threat.min_distance,
-            "has_trusted_nodes": c.threat.trusted is not None,  # which ones: votes.npz
-        },
-        "certificate": certificate,
-        "graph": {
-            "fingerprint": c.graph_fingerprint,
-            "num_nodes": c.num_nodes,
-            "num_edges": c.num_edges,
-        },
-        "provenance": dict(c.provenance),
-        "file": _END,
-    }
+    document["graph"] = {key: getattr(setup, name) for name, key in _GRAPH.items()}
+    document["provenance"] = dict(setup.provenance)
+    document["file"] = _END
     return tomli_w.dumps(document)
 
 
-def smoothing_arrays(smoothing: InterceptionSmoothing) -> dict[str, NDArray[np.float64]]:
-    """Return the probabilities that are arrays, by name."""
-    values = {name: getattr(smoothing, name) for name in SINGLE_PROBABILITIES}
-    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+def stored_arrays(setup: Setup) -> dict[str, NDArray[Any]]:
+    """Return the arrays of the set-up, named as in ``threat.trusted``."""
+    return {
+        f"{part}.{name}": array
+        for part in PARTS
+        if getattr(setup, part) is not None
+        for name, array in getattr(setup, part).stored()[1].items()
+    }
 
 
-def stored_smoothing(path: Path, section: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> InterceptionSmoothing:
-    """Return the smoothing of a run from its section of config.toml and the arrays stored beside.
+def stored_setup(path: Path, document: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Setup:
+    """Return the set-up of a run.
+
+    Args:
+        path: config.toml, for messages.
+        document: From `read_config`.
+        arrays: Arrays of votes.npz with a dot in their name.
 
     Raises:
-        InvalidFileError: If an array is stored exactly where config.toml does not say so.
-        InvalidParameterError: If a probability is impossible.
+        InvalidFileError: If a part is not known or holds impossible values.
     """
-    for name, where in SINGLE_PROBABILITIES.items():
-        if (section[name] == where) is not (name in arrays):
-            raise InvalidFileError(
-                f"{path} must say `{name} = {where!r}` if and only if votes.npz holds `{name}`. They come from "
-                "different runs."
-            )
-    return InterceptionSmoothing(**{name: arrays.get(name, section[name]) for name in SINGLE_PROBABILITIES})
+    parts = {part: _restored(path, part, document, arrays) for part in PARTS}
+    certificate = dict(document["certificate"])
+    if "class_names" in certificate:
+        certificate["class_names"] = tuple(certificate["class_names"])
+    graph = {name: document["graph"][key] for name, key in _GRAPH.items()}
+    absent = dict.fromkeys(_OPTIONAL & set(_CERTIFICATE))
+    try:
+        return Setup(**{**absent, **certificate}, **graph, **parts, provenance=document["provenance"])
+    except InvalidParameterError as error:
+        raise InvalidFileError(f"{path} holds an impossible value: {error}") from error
+
+
+def _restored(path: Path, part: str, document: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if part not in document:
+        return None
+    values = dict(document[part])
+    kind = PARTS[part].get(values.pop("name", None))
+    if kind is None:
+        raise InvalidFileError(
+            f"{path}: section `{part}` must have a `name` of {', '.join(PARTS[part])}, got {document[part].get('name')!r}."
+        )
+    own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{part}.")}
+    try:
+        return kind.restored(values, own)
+    except (InvalidParameterError, TypeError) as error:
+        raise InvalidFileError(f"{path} or votes.npz, section `{part}`: {error}") from error
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -113,7 +116,7 @@ def read_config(path: Path) -> dict[str, Any]:
         raise InvalidFileError(
             f"{path} is missing, so this is no graycert run directory. Give the folder that `graycert certify` wrote."
         ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidFileError(f"{path} cannot be read as TOML ({error}). Certify again, or restore it.") from error
     check_version(path, document.pop("format_version", None))
     if document.pop("file", None) != _END:
@@ -121,13 +124,14 @@ def read_config(path: Path) -> dict[str, Any]:
             f"{path} must end with the section [file] and `complete = true`, so its end is missing. Certify again, or "
             "restore it."
         )
-    expected = {*_SECTIONS, "provenance"}
-    if set(document) != expected:
-        raise InvalidFileError(f"{path} must have the sections {_listed(expected)}, got {_listed(document)}.")
-    for section, keys in _SECTIONS.items():
-        _check_keys(path, section, document[section], required=keys, optional=_OPTIONAL.get(section, ()))
-    if not isinstance(document["provenance"], dict):
-        raise InvalidFileError(f"{path}: `provenance` must be a section, got {document['provenance']!r}.")
+    required, optional = {"smoothing", "threat", "certificate", "graph", "provenance"}, {"draws"}
+    if not required <= set(document) <= required | optional:
+        raise InvalidFileError(f"{path} must have the sections {_listed(required)}, got {_listed(document)}.")
+    for section, value in document.items():
+        if not isinstance(value, dict):
+            raise InvalidFileError(f"{path}: `{section}` must be a section, got {value!r}.")
+    _check_keys(path, "certificate", document["certificate"], known=_CERTIFICATE, optional=_OPTIONAL)
+    _check_keys(path, "graph", document["graph"], known=tuple(_GRAPH.values()), optional=set())
     return document
 
 
@@ -146,18 +150,14 @@ def check_version(path: Path, found: object) -> None:
         )
 
 
-def _check_keys(
-    path: Path, section: str, values: object, *, required: tuple[str, ...], optional: tuple[str, ...]
-) -> None:
-    if not isinstance(values, dict):
-        raise InvalidFileError(f"{path}: `{section}` must be a section, got {values!r}.")
-    missing, unknown = set(required) - set(values), set(values) - {*required, *optional}
+def _check_keys(path: Path, section: str, values: dict[str, Any], *, known: tuple[str, ...], optional: set[str]) -> None:
+    missing, unknown = set(known) - set(values) - optional, set(values) - set(known)
     if missing or unknown:
         raise InvalidFileError(
-            f"{path}: section `{section}` must have the keys {_listed(required)}; "
+            f"{path}: section `{section}` must have the keys {_listed(known)}; "
             f"missing: {_listed(missing) or 'none'}, unknown: {_listed(unknown) or 'none'}."
         )
 
 
-def _listed(names: object) -> str:
-    return ", ".join(sorted(map(str, names)))  # type: ignore[call-overload]
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(map(str, names)))

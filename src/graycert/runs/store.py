@@ -2,8 +2,8 @@
 
 config.toml           every parameter, versions, fingerprint of the graph
 certificates.parquet  a row per target, Δ̄(ρ) included
-votes.npz             votes, nodes to protect first; where there are any: trusted nodes of the threat, probabilities per
-                      edge or node, the class of each vote, the collective certificate
+votes.npz             votes, and all other arrays that are no columns: nodes to protect first, trusted nodes of the threat,
+                      probabilities per edge or node, what a smoothing adds, the collective certificate
 summary.json          the statement and counts per radius
 report.html           all of it for people
 """
@@ -13,28 +13,19 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
+from graycert.certificates import Certificates
+from graycert.errors import GraycertError, InvalidFileError
+from graycert.runs.columns import DERIVED, from_columns, to_columns
+from graycert.runs.config_file import FORMAT_VERSION, check_version, config_text, read_config, stored_setup
 from graycert.runs.page import render_report
-from graycert.runs.columns import DELTA_PREFIX, to_columns
-from graycert.runs.config_file import (
-    FORMAT_VERSION,
-    check_version,
-    config_text,
-    read_config,
-    stored_smoothing,
-)
-from graycert.runs.words import summary_record
 from graycert.runs.view import report_view
-from graycert.runs.votes_file import AGAIN, collective_of, read_votes, readable, write_votes
-from graycert.threats.node_features import NodeFeatureThreat
-
-if TYPE_CHECKING:
-    from graycert.certificates import NodeCertificates
+from graycert.runs.votes_file import AGAIN, arrays_of, collective_of, read_votes, readable, write_votes
+from graycert.runs.words import summary_record
 
 CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
     "config.toml",
@@ -48,7 +39,7 @@ MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its mod
 _VERSION_KEY = b"graycert_format_version"
 
 
-def save_run(certificates: "NodeCertificates", directory: str | Path, *, overwrite: bool = False) -> Path:
+def save_run(certificates: Certificates, directory: str | Path, *, overwrite: bool = False) -> Path:
     """Write a run directory under a temporary name beside ``directory`` and rename it when it is complete.
 
     An earlier run is moved aside first and deleted last: between the two renames the name is free for an
@@ -112,15 +103,13 @@ def can_write(folder: Path) -> bool:
         return False
 
 
-def load_run(directory: str | Path, *, need_report: bool = True) -> "NodeCertificates":
+def load_run(directory: str | Path, *, need_report: bool = True) -> Certificates:
     """Read a run directory; without ``need_report`` its report.html may be missing or damaged.
 
     Raises:
         InvalidFileError: If a file is missing, truncated, corrupted, foreign, or of another format version,
             or if the files do not fit each other.
     """
-    from graycert.certificates import NodeCertificates
-
     folder = Path(directory).expanduser()
     if not folder.is_dir():
         raise InvalidFileError(f"{folder} is no folder. Give the folder that `graycert certify` wrote.")
@@ -131,19 +120,10 @@ def load_run(directory: str | Path, *, need_report: bool = True) -> "NodeCertifi
     columns = _read_table(folder / TABLE)
     votes = read_votes(folder / VOTES)
     summary = _read_summary(folder / SUMMARY)
-    try:
-        config["smoothing"] = stored_smoothing(folder / CONFIG, config["smoothing"], votes)
-    except InvalidParameterError as error:
-        raise InvalidFileError(f"{folder / CONFIG} or {VOTES} holds an impossible value: {error}") from error
     if need_report:
         _check_report(folder / REPORT)
-    try:
-        loaded = NodeCertificates(**_arguments(folder, config, columns, votes))
-    except InvalidFileError:
-        raise
-    except GraycertError as error:
-        raise InvalidFileError(f"The files in {folder} hold impossible values: {error} {AGAIN}") from error
-    _check_agreement(folder, loaded, config, columns, summary)
+    loaded = _certificates(folder, config, columns, votes)
+    _check_agreement(folder, loaded, columns, summary)
     return loaded
 
 
@@ -177,8 +157,8 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
         )
 
 
-def _write_files(certificates: "NodeCertificates", folder: Path) -> None:
-    (folder / CONFIG).write_text(config_text(certificates), encoding="utf-8")
+def _write_files(certificates: Certificates, folder: Path) -> None:
+    (folder / CONFIG).write_text(config_text(certificates.setup), encoding="utf-8")
     _write_table(certificates, folder / TABLE)
     write_votes(certificates, folder / VOTES)
     record = {"format_version": FORMAT_VERSION, **summary_record(certificates)}
@@ -207,7 +187,7 @@ def _replace(working: Path, target: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _write_table(certificates: "NodeCertificates", path: Path) -> None:
+def _write_table(certificates: Certificates, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -255,79 +235,39 @@ def _check_report(path: Path) -> None:
         raise InvalidFileError(f"{path} ends before its end. {AGAIN}")
 
 
-def _arguments(
+def _certificates(
     folder: Path, config: dict[str, Any], columns: dict[str, Any], votes: dict[str, NDArray[Any]]
-) -> dict[str, Any]:
-    certificate, graph, threat = config["certificate"], config["graph"], config["threat"]
-    if threat["has_trusted_nodes"] is not ("trusted" in votes):
-        raise InvalidFileError(
-            f"{folder / VOTES} must hold `trusted` if and only if {CONFIG} says `has_trusted_nodes`. {AGAIN}"
-        )
+) -> Certificates:
+    """Return what the files hold, checked as everything that is made in Python is."""
+    in_setup = {name: array for name, array in votes.items() if "." in name}
+    setup = stored_setup(folder / CONFIG, config, in_setup)
     try:
-        radii = range(1, sum(name.removeprefix(DELTA_PREFIX).isdigit() for name in columns) + 1)
-        arrays = {
-            "targets": columns["target"],
-            "delta_upper": np.stack([columns[f"{DELTA_PREFIX}{radius}"] for radius in radii], axis=1),
-            **{name: columns[name] for name in _COLUMNS},
-        }
+        in_table = from_columns(columns, setup.smoothing)
     except (KeyError, ValueError) as error:
         raise InvalidFileError(f"{folder / TABLE} lacks a column ({error}). {AGAIN}") from error
-    if not np.array_equal(arrays["targets"], votes["targets"]):
+    if not np.array_equal(in_table["targets"], votes["targets"]):
         raise InvalidFileError(
             f"{folder / VOTES} and {TABLE} must be about the same targets. They come from different runs."
         )
-    class_names = certificate.get("class_names")
-    return {
-        **arrays,
-        "labels": columns.get("label"),
-        "node_ids": columns.get("node_id"),
-        "class_names": None if class_names is None else tuple(class_names),
-        "selection_votes": votes["selection_votes"],
-        "estimation_votes": votes["estimation_votes"],
-        "smoothing": config["smoothing"],
-        "threat": NodeFeatureThreat(min_distance=threat["min_distance"], trusted=votes.get("trusted")),
-        "attackers": votes.get("attackers"),
-        "estimation_predictions": votes.get("estimation_predictions"),
-        "collective": collective_of(votes),
-        "delta_methods": columns.get("delta_method"),
-        **{name: certificate[name] for name in _SCALARS},
-        "graph_fingerprint": graph["fingerprint"],
-        "num_nodes": graph["num_nodes"],
-        "num_edges": graph["num_edges"],
-        "provenance": config["provenance"],
-    }
+    arrays = {**in_table, **arrays_of(folder / VOTES, votes, setup.smoothing)}
+    added = {spec.name for spec in setup.smoothing.adds}
+    try:
+        return Certificates(
+            setup=setup,
+            adds={name: array for name, array in arrays.items() if name in added},
+            collective=collective_of(votes),
+            **{name: array for name, array in arrays.items() if name not in added},
+        )
+    except (GraycertError, TypeError, ValueError) as error:
+        raise InvalidFileError(f"The files in {folder} hold impossible values: {error} {AGAIN}") from error
 
 
-_SCALARS = ("num_layers", "engine", "alpha", "simultaneous", "rule", "method", "seed")
-_COLUMNS = (
-    "prediction",
-    "status",
-    "p_lower",
-    "p_upper",
-    "radius",
-    "receptive_field_size",
-    "num_eligible",
-)
-
-
-def _check_agreement(
-    folder: Path,
-    loaded: "NodeCertificates",
-    config: dict[str, Any],
-    columns: dict[str, Any],
-    summary: dict[str, Any],
-) -> None:
-    for name in ("num_selection", "num_estimation", "max_radius"):
-        if config["certificate"][name] != getattr(loaded, name):
-            raise InvalidFileError(
-                f"{folder / CONFIG} says {name} = {config['certificate'][name]!r}, but the other files have "
-                f"{getattr(loaded, name)}. They come from different runs."
-            )
+def _check_agreement(folder: Path, loaded: Certificates, columns: dict[str, Any], summary: dict[str, Any]) -> None:
     expected = to_columns(loaded)
     if list(expected) != list(columns):
         unknown = sorted(set(columns) - set(expected)) or "another order"
         raise InvalidFileError(f"{folder / TABLE} must have the columns of a run, got {unknown}. {AGAIN}")
-    for name in ("whole_field", "class_name"):  # derived: not read, so they must not say something else
+    for name in DERIVED:  # not read, so they must not say something else
         if name in expected and not np.array_equal(np.asarray(expected[name]), columns[name]):
             raise InvalidFileError(f"{folder / TABLE}: column `{name}` contradicts the others. {AGAIN}")
     if summary.get("num_targets") != len(loaded):

@@ -1,10 +1,12 @@
 """From certificates to what a report shows."""
 
-from typing import TYPE_CHECKING
+import dataclasses
+from collections.abc import Iterable
 
 import numpy as np
 
-from graycert.rules import is_sound
+from graycert._parameters import Parameters
+from graycert.certificates import Certificates
 from graycert.runs.page import Curve, ReportView, Table
 from graycert.runs.words import (
     NOT_SOUND,
@@ -16,21 +18,17 @@ from graycert.runs.words import (
     table_note,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from graycert.certificates import NodeCertificates
-
 SHOWN_TARGETS = 200
 SHOWN_ATTACKERS = 6
+_ANY_ONE = {"nodes": "any one hostile node", "edges": "any one deleted edge", "attributes": "any one attribute"}
 
 
-def report_view(certificates: "NodeCertificates", *, shown_targets: int = SHOWN_TARGETS) -> ReportView:
+def report_view(certificates: Certificates, *, shown_targets: int = SHOWN_TARGETS) -> ReportView:
     """Return the plain values of the report page, with the first ``shown_targets`` targets by radius."""
     c = certificates
     return ReportView(
         title=_title(c),
-        warning=NOT_SOUND if c.rule == "paper" else "",
+        warning="" if c.setup.the_rule.is_sound else NOT_SOUND,
         statement=statement(c),
         figures_at_a_glance=_figures_at_a_glance(c),
         settings=_settings(c),
@@ -40,23 +38,23 @@ def report_view(certificates: "NodeCertificates", *, shown_targets: int = SHOWN_
     )
 
 
-def _title(c: "NodeCertificates") -> str:
-    graph = c.provenance.get("graph")
+def _title(c: Certificates) -> str:
+    graph = c.setup.provenance.get("graph")
     name = graph.get("name") if isinstance(graph, dict) else None
-    what = "Certified node predictions" if is_sound(c.rule) else "Node predictions, NOT soundly certified"
+    what = "Certified node predictions" if c.setup.the_rule.is_sound else "Node predictions, NOT soundly certified"
     return f"{what}: {name}" if name else what
 
 
-def _figures_at_a_glance(c: "NodeCertificates") -> tuple[tuple[str, str], ...]:
+def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
     total = len(c)
     certified = int(np.count_nonzero(c.radius >= 1))
-    holds = "hold" if is_sound(c.rule) else "said to hold, without proof,"
+    holds = "hold" if c.setup.the_rule.is_sound else "said to hold, without proof,"
     figures = [
         (f"{total:,}", "targets"),
-        (percent(certified, total), f"{holds} against any one hostile node"),
+        (percent(certified, total), f"{holds} against {_ANY_ONE[c.setup.threat.unit]}"),
         (
             percent(int(np.count_nonzero(c.whole_field)), total),
-            f"{holds} whatever all their eligible nodes do",
+            f"{holds} whatever all eligible {c.setup.threat.unit} do",
         ),
         (percent_upward(int(np.count_nonzero(c.radius < 0)), total), "abstained: no prediction"),
     ]
@@ -66,34 +64,47 @@ def _figures_at_a_glance(c: "NodeCertificates") -> tuple[tuple[str, str], ...]:
     return tuple(figures)
 
 
-def _settings(c: "NodeCertificates") -> tuple[tuple[str, str], ...]:
+def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
+    s = c.setup
     fixed = [
-        ("Edge deletion p_d", c.smoothing.delete_in_words),
-        ("Node ablation p_a", c.smoothing.ablate_in_words),
-        ("Hostile nodes", c.threat.describe()),
-        ("Message-passing steps", f"{c.num_layers}"),
-        ("Selection samples n0", f"{c.num_selection:,}"),
-        ("Estimation samples n1", f"{c.num_estimation:,}"),
-        ("Failure probability α", f"{c.alpha!r} for all targets" if c.simultaneous else f"{c.alpha!r} per target"),
-        ("Rule", c.rule if is_sound(c.rule) else f"{c.rule} (NOT SOUND)"),
+        ("Smoothing", s.smoothing.name),
+        *_parameters(s.smoothing),
+        ("Threat", f"{s.threat.name}: {s.threat.describe()}"),
+        ("Message-passing steps", "not counted: nothing is assumed" if s.num_layers is None else f"{s.num_layers}"),
+        *([] if s.draws is None else _parameters(s.draws)),
+        ("Failure probability α", f"{s.alpha!r} for all targets" if s.simultaneous else f"{s.alpha!r} per target"),
+        ("Rule", s.rule if s.the_rule.is_sound else f"{s.rule} (NOT SOUND)"),
         ("Bound on Δ", _methods(c)),
-        ("Engine", c.engine),
-        ("Seed", f"{c.seed}"),
-        ("Graph", f"{c.num_nodes:,} nodes, {c.num_edges:,} directed edges"),
-        ("Fingerprint", c.graph_fingerprint),
+        ("Engine", s.engine),
+        ("Seed", f"{s.seed}"),
+        ("Graph", f"{s.num_nodes:,} nodes, {s.num_edges:,} directed edges"),
+        ("Fingerprint", s.graph_fingerprint),
     ]
-    return (*fixed, *_flat(c.provenance, ""))
+    return (*fixed, *_flat(s.provenance, ""))
 
 
-def _methods(c: "NodeCertificates") -> str:
-    """Return the method, and which methods it took for how many targets."""
+def _parameters(chosen: Parameters) -> list[tuple[str, str]]:
+    """Return what parameters are called, and their values; of arrays their range."""
+    rows = []
+    for each in dataclasses.fields(chosen):
+        value, label = getattr(chosen, each.name), each.metadata["label"] or each.metadata["help"].rstrip(".")
+        if isinstance(value, np.ndarray):
+            value = f"{float(value.min())!r}..{float(value.max())!r} (per {each.metadata['per']})" if value.size else "none"
+        if value is not None:
+            rows.append((label, f"{value:,}" if isinstance(value, int) else str(value)))
+    return rows
+
+
+def _methods(c: Certificates) -> str:
+    """Return the bound, and what it took for how many targets."""
+    bound = c.setup.bound
     if c.delta_methods is None:
-        return c.method
+        return bound
     names, counts = np.unique(c.delta_methods, return_counts=True)
-    if names.tolist() == [c.method]:
-        return c.method
+    if names.tolist() == [bound]:
+        return bound
     taken = ", ".join(f"{name}: {count:,} targets" for name, count in zip(names.tolist(), counts.tolist(), strict=True))
-    return f"{c.method} ({taken})"
+    return f"{bound} ({taken})"
 
 
 def _flat(values: object, prefix: str) -> list[tuple[str, str]]:
@@ -108,12 +119,12 @@ def _flat(values: object, prefix: str) -> list[tuple[str, str]]:
     return rows
 
 
-def _ratios(c: "NodeCertificates") -> Table:
+def _ratios(c: Certificates) -> Table:
     columns, rows = ratio_texts(c)
     return Table(columns=columns, rows=tuple(rows), note=table_note(c))
 
 
-def _curves(c: "NodeCertificates") -> tuple[Curve, ...]:
+def _curves(c: Certificates) -> tuple[Curve, ...]:
     rows, total = shown_rows(c), len(c)
     names = {
         "certified": "certified",
@@ -127,32 +138,30 @@ def _curves(c: "NodeCertificates") -> tuple[Curve, ...]:
     )
 
 
-def _targets(c: "NodeCertificates", shown: int) -> Table:
+def _targets(c: Certificates, shown: int) -> Table:
     order = np.lexsort((c.targets, -c.radius))[:shown]
     columns = [
         "target",
         "prediction",
+        *(["label"] if c.labels is not None else []),
         "radius",
-        "eligible nodes",
-        "lower bound",
-        "upper bound",
-        "protect first",
+        f"eligible {c.setup.threat.unit}",
+        *(["lower bound", "upper bound"] if c.p_lower is not None else []),
+        *(["protect first"] if c.attackers is not None else []),
         "status",
     ]
-    if c.labels is not None:
-        columns.insert(2, "label")
     rest = len(c) - order.size
-    note = (
-        "Radius: that many hostile nodes fail; whole field: all eligible nodes together do. Bounds: of the "
-        "reported class from below, of every other class from above, rounded outward. Protect first: node indices of "
-        "the most harmful set that is one larger than the radius."
-    )
+    note = f"Radius: that many hostile {c.setup.threat.unit} fail; whole field: all eligible ones together do."
+    if c.p_lower is not None:
+        note += " Bounds: of the reported class from below, of every other class from above, rounded outward."
+    if c.attackers is not None:
+        note += " Protect first: node indices of the most harmful set that is one larger than the radius."
     if rest:
         note += f" {rest:,} more targets are in certificates.parquet."
     return Table(columns=tuple(columns), rows=tuple(_target(c, int(index)) for index in order), note=note)
 
 
-def _protect(c: "NodeCertificates", index: int) -> str:
+def _protect(c: Certificates, index: int) -> str:
     """Name the nodes of the set that comes closest to breaking the certificate."""
     if c.attackers is None:
         return ""
@@ -161,25 +170,27 @@ def _protect(c: "NodeCertificates", index: int) -> str:
     return shown if nodes.size <= SHOWN_ATTACKERS else f"{shown}, ..."
 
 
-def _target(c: "NodeCertificates", index: int) -> tuple[str, ...]:
+def _target(c: Certificates, index: int) -> tuple[str, ...]:
+    names = c.setup.class_names
+
     def class_text(number: int) -> str:
         if number < 0:
             return "unknown"
-        return c.class_names[number] if c.class_names and number < len(c.class_names) else str(number)
+        return names[number] if names and number < len(names) else str(number)
 
     radius = int(c.radius[index])
-    reached = f"at least {radius}" if radius == c.max_radius else f"{radius}"
+    reached = f"at least {radius}" if radius == c.setup.max_radius else f"{radius}"
     name = str(c.targets[index]) if c.node_ids is None else f"{c.node_ids[index]}"
     cells = [
         name,
         class_text(int(c.prediction[index])) if radius >= 0 else "none",
+        *([class_text(int(c.labels[index]))] if c.labels is not None else []),
         "whole field" if c.whole_field[index] else reached,
         f"{int(c.num_eligible[index]):,}",
-        f"{np.floor(c.p_lower[index] * 10_000) / 10_000:.4f}",
-        f"{np.ceil(c.p_upper[index] * 10_000) / 10_000:.4f}",
-        _protect(c, index),
-        str(c.status[index]),
     ]
-    if c.labels is not None:
-        cells.insert(2, class_text(int(c.labels[index])))
-    return tuple(cells)
+    if c.p_lower is not None and c.p_upper is not None:
+        cells.append(f"{np.floor(c.p_lower[index] * 10_000) / 10_000:.4f}")
+        cells.append(f"{np.ceil(c.p_upper[index] * 10_000) / 10_000:.4f}")
+    if c.attackers is not None:
+        cells.append(_protect(c, index))
+    return (*cells, str(c.status[index]))

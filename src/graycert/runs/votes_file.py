@@ -6,43 +6,33 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert.rules import CollectiveCertificate
+from graycert.certificates import ARRAYS, Certificates
 from graycert.errors import InvalidFileError
-from graycert.runs.config_file import FORMAT_VERSION, SINGLE_PROBABILITIES, check_version, smoothing_arrays
-
-if TYPE_CHECKING:
-    from graycert.certificates import NodeCertificates
+from graycert.rules import CollectiveCertificate
+from graycert.runs.config_file import FORMAT_VERSION, check_version, stored_arrays
+from graycert.smoothing import Smoothing
 
 AGAIN = "Certify again, or restore the file."
 _COLLECTIVE, _FIELDS = "collective_", dataclasses.fields(CollectiveCertificate)
 
 
-def write_votes(certificates: "NodeCertificates", path: Path) -> None:
+def write_votes(certificates: Certificates, path: Path) -> None:
     """Write votes.npz."""
-    arrays: dict[str, Any] = {
-        "format_version": np.array(FORMAT_VERSION),
-        "targets": certificates.targets,
-        "selection_votes": certificates.selection_votes,
-        "estimation_votes": certificates.estimation_votes,
-    }
-    if certificates.threat.trusted is not None:
-        arrays["trusted"] = certificates.threat.trusted
-    arrays |= smoothing_arrays(certificates.smoothing)
-    for name in ("attackers", "estimation_predictions"):
-        if getattr(certificates, name) is not None:
-            arrays[name] = getattr(certificates, name)
+    arrays: dict[str, Any] = {"format_version": np.array(FORMAT_VERSION), "targets": certificates.targets}
+    arrays |= stored_arrays(certificates.setup)
+    arrays |= {name: value for name, (spec, value) in certificates.every_array().items() if not spec.column}
     if certificates.collective is not None:
         arrays |= {f"{_COLLECTIVE}{field.name}": getattr(certificates.collective, field.name) for field in _FIELDS}
     np.savez_compressed(path, **arrays)
 
 
 def read_votes(path: Path) -> dict[str, NDArray[Any]]:
-    """Read votes.npz: the arrays by name, of known names only."""
+    """Read votes.npz: the arrays by name."""
     with readable(path, "a NumPy archive"), path.open("rb") as file:  # np.load leaves a broken file open
         archive = np.load(file, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
@@ -51,12 +41,28 @@ def read_votes(path: Path) -> dict[str, NDArray[Any]]:
             arrays = {name: archive[name] for name in archive.files}
     version = arrays.pop("format_version", None)
     check_version(path, None if version is None else version.tolist())
-    required = {"targets", "selection_votes", "estimation_votes"}
-    collective = {f"{_COLLECTIVE}{field.name}" for field in _FIELDS}
-    optional = {"trusted", "attackers", "estimation_predictions", *SINGLE_PROBABILITIES, *collective}
-    if not required <= set(arrays) <= required | optional or set(arrays) & collective not in (set(), collective):
-        raise InvalidFileError(f"{path} must hold {sorted(required)}, got {sorted(arrays)}. {AGAIN}")
+    if "targets" not in arrays:
+        raise InvalidFileError(f"{path} must hold `targets`, got {sorted(arrays)}. {AGAIN}")
     return arrays
+
+
+def arrays_of(path: Path, arrays: dict[str, NDArray[Any]], smoothing: Smoothing) -> dict[str, NDArray[Any]]:
+    """Return the arrays of votes.npz that are no part of the set-up, of known names only.
+
+    Raises:
+        InvalidFileError: If one is missing or unknown.
+    """
+    found = {name: array for name, array in arrays.items() if "." not in name and name != "targets"}
+    specs = [spec for spec in (*ARRAYS, *smoothing.adds) if not spec.column]
+    collective = {f"{_COLLECTIVE}{field.name}" for field in _FIELDS}
+    required = {spec.name for spec in specs if not spec.optional}
+    known = {spec.name for spec in specs} | collective
+    if not required <= set(found) <= known or set(found) & collective not in (set(), collective):
+        raise InvalidFileError(
+            f"{path} must hold {sorted(required | {'targets'})}, and may hold {sorted(known - required)}, got "
+            f"{sorted(found)}. {AGAIN}"
+        )
+    return {name: array for name, array in found.items() if name not in collective}
 
 
 def collective_of(votes: dict[str, NDArray[Any]]) -> CollectiveCertificate | None:
@@ -80,6 +86,8 @@ def readable(path: Path, kind: str) -> Iterator[None]:
         ValueError,
         EOFError,
         KeyError,
+        MemoryError,
+        RecursionError,
         zipfile.BadZipFile,
         zlib.error,
         NotImplementedError,

@@ -1,15 +1,15 @@
 """What the certificates say, in plain words, and how many targets hold at each radius."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graycert.rules import is_sound
+from graycert.certificates import Certificates
+from graycert.draws import Draws, UntilDecided
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio, clean_accuracy
 
-if TYPE_CHECKING:
-    from graycert.certificates import NodeCertificates
+MOST_RADII = 1_000
+"""Rows of the table of ratios, where every radius is known."""
 
 NOT_SOUND = (
     "NOT A SOUND CERTIFICATE: the rule of the paper's implementation bounds only one of the other classes, "
@@ -18,49 +18,81 @@ NOT_SOUND = (
 )
 
 
-def statement(certificates: "NodeCertificates") -> tuple[str, ...]:
+def statement(certificates: Certificates) -> tuple[str, ...]:
     """Return the paragraphs that say what is and what is not proved."""
-    c = certificates
-    abstained = int(np.count_nonzero(c.radius < 0))
-    if is_sound(c.rule):
-        opening, verb = "", "bound"
-        chance = (
-            f"The chance that the statement of any of the {len(c):,} targets is wrong is at most α = {c.alpha} over "
-            "the samples."
-            if c.simultaneous
-            else "Each target's statement, all its radii together, is wrong with probability at most α = "
-            f"{c.alpha} over the samples. That is per target, not for all targets at once."
-        )
-        direction = (
-            "Radii are lower bounds: Δ̄(ρ), the probability that a hostile message arrives, is bounded from "
-            f"above (method '{c.method}'), so a prediction may hold further than stated."
-        )
-    else:
-        opening, verb = "NOT PROVED; a sound rule would prove this: ", "estimate"
-        chance = f"The nominal failure probability α = {c.alpha} per target is NOT guaranteed by this rule."
-        direction = (
-            "Radii may be too large. Only Δ̄(ρ), the probability that a hostile message arrives, is bounded "
-            f"from above (method '{c.method}')."
-        )
+    s = certificates.setup
+    opening = "" if s.the_rule.is_sound else "NOT PROVED; a sound rule would prove this: "
     return (
-        f"{opening}The smoothed classifier keeps its prediction for a target with radius ρ, whatever the "
-        f"features of up to ρ hostile nodes ({c.threat.describe()}) are set to. The graph structure is "
-        f"fixed. The smoothed classifier is the majority vote of the {c.num_layers}-step model over random "
-        f"graphs in which each edge is deleted with probability p_d = {c.smoothing.delete_in_words} and the "
-        f"features of each node are ablated with probability p_a = {c.smoothing.ablate_in_words}; nothing is said "
-        "about the model without smoothing.",
-        f"{chance} n0 = {c.num_selection:,} samples chose the class, and n1 = {c.num_estimation:,} other "
-        f"samples {verb} its lead.",
-        f"{direction} Radii above {c.max_radius} were not examined.",
-        *([collective_text(c)] if c.collective is not None else []),
-        f"For {abstained:,} of {len(c):,} targets the votes do not single out a class. They have no "
-        "prediction (radius -1) and count as wrong and as not certified."
-        if abstained
-        else f"For each of the {len(c):,} targets the votes single out a class.",
+        f"{opening}The classifier keeps its prediction for a target with radius ρ, {s.threat.statement} The classifier "
+        f"{s.smoothing.classifier(s)}",
+        " ".join(part for part in (_chance(certificates), _drawn(certificates)) if part),
+        _direction(certificates),
+        *([collective_text(certificates)] if certificates.collective is not None else []),
+        _abstained(certificates),
     )
 
 
-def collective_text(certificates: "NodeCertificates") -> str:
+def _chance(c: Certificates) -> str:
+    s = c.setup
+    if not s.the_rule.is_sound:
+        return f"The nominal failure probability α = {s.alpha} per target is NOT guaranteed by this rule."
+    own = s.smoothing.chance(c)
+    if own is not None:
+        return own
+    if s.simultaneous:
+        return (
+            f"The chance that the statement of any of the {len(c):,} targets is wrong is at most α = {s.alpha} over the "
+            "samples."
+        )
+    stopped = ", although sampling stopped when the votes decided" if isinstance(s.draws, UntilDecided) else ""
+    return (
+        f"Each target's statement, all its radii together, is wrong with probability at most α = {s.alpha} over the "
+        f"samples{stopped}. That is per target, not for all targets at once."
+    )
+
+
+def _drawn(c: Certificates) -> str:
+    draws = c.setup.draws
+    if isinstance(draws, Draws):
+        verb = "bound" if c.setup.the_rule.is_sound else "estimate"
+        return (
+            f"n0 = {draws.num_selection:,} samples chose the class, and n1 = {draws.num_estimation:,} other samples {verb} "
+            "its lead."
+        )
+    if not isinstance(draws, UntilDecided):
+        return ""
+    taken, most = c.num_samples, len(c) * draws.max_estimation
+    return (
+        f"n0 = {draws.num_selection:,} samples chose the class. Then a target took {taken.mean():,.0f} of at most "
+        f"{draws.max_estimation:,} other samples on average, in all {percent(most - int(taken.sum()), most)} fewer. "
+        f"{int(c.undecided.sum()):,} of {len(c):,} targets were not decided by then: more samples may raise their radius."
+    )
+
+
+def _direction(c: Certificates) -> str:
+    s = c.setup
+    examined = "" if s.max_radius is None else f" Radii above {s.max_radius} were not examined."
+    if s.the_rule.is_sound:
+        return s.smoothing.bound_in_words(s) + examined
+    return (
+        "Radii may be too large. Only Δ̄(ρ), the probability that a hostile message arrives, is bounded from above "
+        f"(bound '{s.bound}').{examined}"
+    )
+
+
+def _abstained(c: Certificates) -> str:
+    abstained = int(np.count_nonzero(c.radius < 0))
+    if c.setup.draws is None:
+        return f"Each of the {len(c):,} targets has a prediction."
+    if abstained:
+        return (
+            f"For {abstained:,} of {len(c):,} targets the votes do not single out a class. They have no prediction "
+            "(radius -1) and count as wrong and as not certified."
+        )
+    return f"For each of the {len(c):,} targets the votes single out a class."
+
+
+def collective_text(certificates: Certificates) -> str:
     """Return in words how many targets survive one adversary."""
     found = certificates.collective
     if found is None:
@@ -78,14 +110,15 @@ def collective_text(certificates: "NodeCertificates") -> str:
     )
 
 
-def ratio_table(certificates: "NodeCertificates") -> list[dict[str, Any]]:
-    """Return the counts per radius 0..max_radius: certified, whole field, and correct if labels are known.
+def ratio_table(certificates: Certificates) -> list[dict[str, Any]]:
+    """Return the counts per radius 0..the largest one: certified, whole field, and correct if labels are known.
 
-    A target counts in "certified" only if at least ρ nodes could attack it; in "whole_field" also if it
-    holds whatever all of its fewer eligible nodes do.
+    A target counts in "certified" only if the adversary could choose from at least ρ; in "whole_field" also if it
+    holds whatever all that there are do together.
     """
     c = certificates
-    last = c.max_radius
+    last = c.setup.max_radius if c.setup.max_radius is not None else max(1, int(c.radius.max()))
+    last = min(last, MOST_RADII)
     strict = certified_ratio(c.radius, c.num_eligible, max_radius=last)
     whole = certified_ratio(c.radius, c.num_eligible, max_radius=last, denominator="whole_field")
     rows: list[dict[str, Any]] = [
@@ -123,14 +156,14 @@ def percent_upward(count: int, total: int) -> str:
     return f"{tenths // 10}.{tenths % 10} %"
 
 
-def shown_rows(certificates: "NodeCertificates") -> list[dict[str, Any]]:
+def shown_rows(certificates: Certificates) -> list[dict[str, Any]]:
     """Return the rows of the ratio table up to the first radius at which no target is left."""
     rows = ratio_table(certificates)
     end = next((row["radius"] for row in rows if row["radius"] and not row["certified"]), len(rows))
     return rows[: end + 1]
 
 
-def ratio_texts(certificates: "NodeCertificates") -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def ratio_texts(certificates: Certificates) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return headings and cells of the ratio table as texts."""
     total = len(certificates)
     labelled = certificates.labels is not None
@@ -150,32 +183,23 @@ def ratio_texts(certificates: "NodeCertificates") -> tuple[tuple[str, ...], list
     return columns, rows
 
 
-def table_note(certificates: "NodeCertificates") -> str:
+def table_note(certificates: Certificates) -> str:
     """Return the line that explains the ratio table."""
+    unit = certificates.setup.threat.unit
+    which = "could attack the target" if unit == "nodes" else "could be changed"
     return (
         f"Shares of all {len(certificates):,} targets, rounded down. Radius 0: targets with a prediction. "
-        "Certified: at least ρ nodes could attack the target, and any ρ of them fail. Whole field: also "
-        "targets with fewer such nodes that hold whatever all of them do."
+        f"Certified: at least ρ {unit} {which}, and any ρ of them fail. Whole field: also targets with fewer such {unit} "
+        "that hold whatever all of them do."
     )
 
 
-def shares_in_words(radius: NDArray[np.int64], num_eligible: NDArray[np.int64], *, max_radius: int) -> str:
-    """Return the share of targets with a prediction, and those certified at each radius up to the first without any."""
-    counts = certified_ratio(radius, num_eligible, max_radius=max_radius).counts.tolist()
-    shown = next((rho for rho, count in enumerate(counts) if rho and not count), max_radius)
-    shares = ", ".join(f"ρ = {rho}: {percent(counts[rho], radius.size)}" for rho in range(1, shown + 1))
-    return (
-        f"Targets with a prediction: {percent(counts[0], radius.size)}. Certified against ρ of at least ρ nodes that "
-        f"could attack, rounded down: {shares}."
-    )
-
-
-def summary_text(certificates: "NodeCertificates") -> str:
+def summary_text(certificates: Certificates) -> str:
     """Return the statement and the table as text for a terminal."""
     columns, rows = ratio_texts(certificates)
     widths = [max(len(text) for text in texts) for texts in zip(columns, *rows, strict=True)]
     lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in (columns, *rows)]
-    warning = [NOT_SOUND] if certificates.rule == "paper" else []
+    warning = [NOT_SOUND] if not certificates.setup.the_rule.is_sound else []
     accuracy = []
     if certificates.labels is not None:
         share = clean_accuracy(certificates.radius, prediction=certificates.prediction, labels=certificates.labels)
@@ -192,7 +216,7 @@ def summary_text(certificates: "NodeCertificates") -> str:
     return "\n\n".join(parts)
 
 
-def _collective_record(c: "NodeCertificates") -> list[dict[str, Any]]:
+def _collective_record(c: Certificates) -> list[dict[str, Any]]:
     found = c.collective
     if found is None:
         return []
@@ -201,16 +225,19 @@ def _collective_record(c: "NodeCertificates") -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def summary_record(certificates: "NodeCertificates") -> dict[str, Any]:
+def summary_record(certificates: Certificates) -> dict[str, Any]:
     """Return the summary as plain values for summary.json: counts, so that nothing is rounded."""
-    c = certificates
+    c, s = certificates, certificates.setup
     record: dict[str, Any] = {
-        "sound": is_sound(c.rule),
-        "warning": NOT_SOUND if c.rule == "paper" else "",
+        "sound": s.the_rule.is_sound,
+        "warning": "" if s.the_rule.is_sound else NOT_SOUND,
         "statement": list(statement(c)),
-        "rule": c.rule,
-        "alpha": c.alpha,
-        "simultaneous": c.simultaneous,
+        "smoothing": s.smoothing.name,
+        "threat": s.threat.name,
+        "radius_counts": s.threat.unit,
+        "rule": s.rule,
+        "alpha": s.alpha,
+        "simultaneous": s.simultaneous,
         "collective": _collective_record(c),
         "num_targets": len(c),
         "num_abstained": int(np.count_nonzero(c.radius < 0)),

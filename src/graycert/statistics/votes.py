@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from graycert._origin import Origin
+from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
 
@@ -21,6 +23,7 @@ class _Votes:
     Args:
         counts: Votes per target and class, integers >= 0, shape (num_targets, num_classes), num_classes >= 2.
         num_samples: Samples drawn, >= 1: the sum of every row.
+        origin: What they belong to, if that is known.
 
     Raises:
         InvalidParameterError: If the counts are no such table.
@@ -28,8 +31,9 @@ class _Votes:
 
     argument: ClassVar[str]  # what messages call it
 
-    counts: NDArray[np.int64]
+    counts: IntArray
     num_samples: int
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         name = self.argument
@@ -70,6 +74,7 @@ class SelectionVotes(_Votes):
     Args:
         counts: Votes per target and class, integers >= 0, shape (num_targets, num_classes), num_classes >= 2.
         num_samples: n0 >= 1: the sum of every row.
+        origin: What they belong to, if that is known: `certify_votes` then refuses bounds of another set-up.
 
     Raises:
         InvalidParameterError: If the counts are no such table.
@@ -89,6 +94,7 @@ class EstimationVotes(_Votes):
     Args:
         counts: Votes per target and class, integers >= 0, shape (num_targets, num_classes), num_classes >= 2.
         num_samples: n1 >= 1: the sum of every row.
+        origin: What they belong to, if that is known: `certify_votes` then refuses bounds of another set-up.
 
     Raises:
         InvalidParameterError: If the counts are no such table.

@@ -1,6 +1,8 @@
 """Who may do what: the adversaries that certificates are about."""
 
+from graycert.threats.attribute_flips import AttributeFlipThreat
 from graycert.threats.node_features import NodeFeatureThreat
+from graycert.threats.out_edges import FeaturesAndOutEdgesThreat
 from graycert.threats.structural import (
     CONVOLUTIONS,
     EdgeDeletionThreat,
@@ -10,14 +12,32 @@ from graycert.threats.structural import (
     StructuralThreat,
     convolution_family,
 )
+from graycert.threats.threat import Threat
+
+THREATS: dict[str, type[Threat]] = {
+    threat.name: threat
+    for threat in (
+        NodeFeatureThreat,
+        NodeDeletionThreat,
+        NodeInsertionThreat,
+        EdgeDeletionThreat,
+        FeaturesAndOutEdgesThreat,
+        AttributeFlipThreat,
+    )
+}
+"""All threats by name."""
 
 __all__ = [
     "CONVOLUTIONS",
+    "THREATS",
+    "AttributeFlipThreat",
     "EdgeDeletionThreat",
+    "FeaturesAndOutEdgesThreat",
     "NodeDeletionThreat",
     "NodeFeatureThreat",
     "NodeInsertionThreat",
     "NodeThreat",
     "StructuralThreat",
+    "Threat",
     "convolution_family",
 ]

@@ -1,16 +1,18 @@
 """Who may be hostile: the threat model B_ρ(G) of §2, restricted by distance and by trust."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from graycert._parameters import parameter
+from graycert._types import BoolArray, IntArray
 from graycert._validation import check_integer, check_mask
 from graycert.errors import InvalidParameterError
+from graycert.threats.threat import Threat
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeFeatureThreat:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NodeFeatureThreat(Threat):
     """The adversary picks up to ρ eligible nodes and sets all their features to anything, NaN included.
 
     A node is eligible for a target if it is at least ``min_distance`` hops away from it (the length of the
@@ -32,8 +34,12 @@ class NodeFeatureThreat:
         Scholten et al. (2022), Section 2.
     """
 
-    min_distance: int = 0
-    trusted: NDArray[np.bool_] | None = field(default=None, repr=False)
+    name = "node-features"
+
+    min_distance: int = parameter(default=0, option=int, help="Hostile nodes are at least that many hops away.")
+    trusted: BoolArray | None = parameter(
+        default=None, option="nodes", per="node", help="Nodes that are never hostile."
+    )
 
     def __post_init__(self) -> None:
         """Check the domains."""
@@ -56,9 +62,7 @@ class NodeFeatureThreat:
         """Whether a target may be hostile itself (unless it is trusted)."""
         return self.min_distance == 0
 
-    def eligible(
-        self, sources: NDArray[np.int64], distances: NDArray[np.int64], *, num_nodes: int
-    ) -> NDArray[np.bool_]:
+    def eligible(self, sources: IntArray, distances: IntArray, *, num_nodes: int) -> BoolArray:
         """Return which (source, distance) pairs the adversary may control, same shape as ``sources``.
 
         Raises:
@@ -83,3 +87,16 @@ class NodeFeatureThreat:
         if self.trusted is not None:
             where += f", {int(self.trusted.sum()):,} trusted nodes excepted"
         return where
+
+    @property
+    def statement(self) -> str:
+        """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
+        return f"whatever the features of up to ρ hostile nodes ({self.describe()}) are set to. The graph structure is fixed."
+
+    def is_no_wider_than(self, before: Threat) -> bool:
+        """Whether every node that may be hostile here might have been hostile before."""
+        if not isinstance(before, NodeFeatureThreat):
+            return super().is_no_wider_than(before)
+        was, now = before.trusted, self.trusted
+        kept = was is None or (now is not None and now.shape == was.shape and bool((now | ~was).all()))
+        return self.min_distance >= before.min_distance and kept

@@ -1,14 +1,13 @@
 """Who may change the graph itself: nodes deleted, nodes inserted, edges deleted (end of §5 of the paper)."""
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from graycert._parameters import parameter
+from graycert._types import BoolArray
 from graycert._validation import check_choice, check_integer
 from graycert.errors import UnsoundSetupError
 from graycert.threats.node_features import NodeFeatureThreat
+from graycert.threats.threat import Threat
 
 CONVOLUTIONS = ("local", "degree-normalised")
 """What a message may depend on: the state of its sender, or also the in-degree of the sender in the drawn graph."""
@@ -60,31 +59,40 @@ def convolution_family(name: str) -> str:
     return _FAMILIES[name]
 
 
-@dataclass(frozen=True, kw_only=True)
-class StructuralThreat(ABC):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StructuralThreat(Threat):
     """An adversary who changes the graph. The target itself always stays.
 
     Args:
         convolution: "local" if the message of a node depends on nothing but its state, "degree-normalised" if also on
-            its in-degree in the drawn graph; see ``convolution_family``.
+            its in-degree in the drawn graph; see ``convolution_family``. None leaves it to the audit, which knows it of
+            graycert's own models and of chains of well-known layers, and asks for it otherwise.
         min_distance: Smallest number of edges >= 1 from what the adversary changes to the target.
 
     Raises:
         InvalidParameterError: If ``convolution`` is another word or ``min_distance`` < 1.
     """
 
-    convolution: str
-    min_distance: int = 1
+    convolution: str | None = parameter(
+        default=None, option=str, help="What the model's messages depend on: local or degree-normalised."
+    )
+    min_distance: int = parameter(default=1, option=int, help="Changes are at least that many edges away.")
 
     def __post_init__(self) -> None:
         """Check the domains."""
-        check_choice(
-            "convolution", self.convolution, CONVOLUTIONS, hint="convolution_family says which one a model has."
-        )
+        if self.convolution is not None:
+            check_choice(
+                "convolution", self.convolution, CONVOLUTIONS, hint="convolution_family says which one a model has."
+            )
         distance = check_integer(
             "min_distance", self.min_distance, at_least=1, hint="The target itself is neither deleted nor inserted."
         )
         object.__setattr__(self, "min_distance", distance)
+
+    @property
+    def includes_target(self) -> bool:
+        """Never: the target itself always stays."""
+        return False
 
     def reach(self, num_layers: int) -> int:
         """Return over how many edges a model of ``num_layers`` steps can notice the change.
@@ -92,19 +100,25 @@ class StructuralThreat(ABC):
         One more for degree-normalised convolutions: a node ``num_layers`` hops away sends along its own in-degree,
         which its in-neighbours determine.
 
+        Raises:
+            UnsoundSetupError: ``unknown-convolution``, if ``convolution`` is None.
+
         Example:
             >>> NodeDeletionThreat(convolution="degree-normalised").reach(2)
             3
         """
         num_layers = check_integer("num_layers", num_layers, at_least=1)
+        if self.convolution is None:
+            raise UnsoundSetupError(
+                "unknown-convolution",
+                f"`convolution` must be given, one of {', '.join(CONVOLUTIONS)}, because the model is not one whose "
+                "convolutions are known for certain, and how far a removed node or edge is noticed depends on them. "
+                "Pass it to the threat, if you know what the model's messages depend on.",
+            )
         return num_layers + (self.convolution == "degree-normalised")
 
-    @abstractmethod
-    def describe(self) -> str:
-        """Return what a certificate of radius ρ says, in words."""
 
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class NodeThreat(StructuralThreat):
     """An adversary who chooses up to ρ nodes; see ``StructuralThreat`` for ``convolution`` and ``min_distance``.
 
@@ -113,7 +127,7 @@ class NodeThreat(StructuralThreat):
             none.
     """
 
-    trusted: NDArray[np.bool_] | None = field(default=None, repr=False)
+    trusted: BoolArray | None = parameter(default=None, option="nodes", per="node", help="Nodes that are never chosen.")
 
     def __post_init__(self) -> None:
         """Check the domains and freeze the mask."""
@@ -125,29 +139,36 @@ class NodeThreat(StructuralThreat):
         return NodeFeatureThreat(min_distance=self.min_distance, trusted=self.trusted)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class NodeDeletionThreat(NodeThreat):
     """The adversary deletes up to ρ nodes of the graph at hand, with all their edges.
 
     The same bound holds if these nodes stay, and the adversary changes their features and deletes any of their edges.
 
     Example:
-        >>> NodeDeletionThreat(convolution="local").describe()
-        'deleting up to ρ nodes, at distance >= 1 from the target, does not change the prediction'
+        >>> NodeDeletionThreat().describe()
+        'deleting nodes at distance >= 1 from the target'
 
     References:
         Scholten et al. (2022), Section 5 "Threat model extensions"; docs/proofs/structural_threats.md.
     """
 
+    name = "node-deletion"
+
     def describe(self) -> str:
-        """Return what a certificate of radius ρ says, in words."""
+        """Return what is done, in words."""
+        return f"deleting nodes at distance >= {self.min_distance} from the target{_excepted(self.trusted)}"
+
+    @property
+    def statement(self) -> str:
+        """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
         return (
-            f"deleting up to ρ nodes, at distance >= {self.min_distance} from the target, does not change the "
-            "prediction"
+            f"if up to ρ nodes at distance >= {self.min_distance} from the target{_excepted(self.trusted)} are deleted "
+            "with all their edges. The rest of the graph is fixed."
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class NodeInsertionThreat(NodeThreat):
     """Up to ρ nodes of the graph at hand were inserted by the adversary, with any features and any edges.
 
@@ -155,22 +176,29 @@ class NodeInsertionThreat(NodeThreat):
     clean graph cannot be certified this way, since the edges of the new nodes are not known.
 
     Example:
-        >>> NodeInsertionThreat(convolution="local").describe()
-        'if up to ρ nodes, at distance >= 1 from the target, were inserted, the prediction without them is the same'
+        >>> NodeInsertionThreat().describe()
+        'having inserted nodes at distance >= 1 from the target'
 
     References:
         Scholten et al. (2022), Section 5 "Threat model extensions"; docs/proofs/structural_threats.md.
     """
 
+    name = "node-insertion"
+
     def describe(self) -> str:
-        """Return what a certificate of radius ρ says, in words."""
+        """Return what is done, in words."""
+        return f"having inserted nodes at distance >= {self.min_distance} from the target{_excepted(self.trusted)}"
+
+    @property
+    def statement(self) -> str:
+        """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
         return (
-            f"if up to ρ nodes, at distance >= {self.min_distance} from the target, were inserted, the prediction "
-            "without them is the same"
+            f"if up to ρ nodes at distance >= {self.min_distance} from the target{_excepted(self.trusted)} had not been "
+            "inserted: the graph at hand is the perturbed one. The rest of the graph is fixed."
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class EdgeDeletionThreat(StructuralThreat):
     """The adversary deletes up to ρ directed edges of the graph at hand; an undirected edge counts as two.
 
@@ -178,16 +206,29 @@ class EdgeDeletionThreat(StructuralThreat):
     says that the prediction was the same before up to ρ of its edges were inserted.
 
     Example:
-        >>> EdgeDeletionThreat(convolution="local", min_distance=2).describe()
-        'deleting up to ρ edges, at distance >= 2 from the target, does not change the prediction'
+        >>> EdgeDeletionThreat(min_distance=2).describe()
+        'deleting edges at distance >= 2 from the target'
 
     References:
         Scholten et al. (2022), Section 5 "Threat model extensions" (a remark); docs/proofs/structural_threats.md.
     """
 
+    name = "edge-deletion"
+    unit = "edges"
+    within_field = False
+
     def describe(self) -> str:
-        """Return what a certificate of radius ρ says, in words."""
+        """Return what is done, in words."""
+        return f"deleting edges at distance >= {self.min_distance} from the target"
+
+    @property
+    def statement(self) -> str:
+        """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
         return (
-            f"deleting up to ρ edges, at distance >= {self.min_distance} from the target, does not change the "
-            "prediction"
+            f"if up to ρ directed edges at distance >= {self.min_distance} from the target are deleted. The rest of the "
+            "graph is fixed."
         )
+
+
+def _excepted(trusted: BoolArray | None) -> str:
+    return "" if trusted is None else f" ({int(trusted.sum()):,} trusted nodes excepted)"

@@ -7,13 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert.rules import CollectiveCertificate
-from graycert.certification.again import CONCLUSIONS
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
 from graycert.graph import graph_fingerprint
-from graycert.certificates import NodeCertificates
+from graycert.certificates import Certificates
 from graycert.runs.verify.findings import VerificationCheck
-from graycert.runs.verify.recomputation import by_votes
 
 FLOAT_TOLERANCE = 1e-12
 """Largest accepted difference of a stored float: mathematical libraries of platforms differ in their last bits.
@@ -22,24 +20,24 @@ Classes, radii and counts must be equal."""
 _SPLITS: dict[str, Callable[..., Any]] = {"inductive": inductive_split, "transductive": transductive_split}
 
 
-def compare_fingerprint(stored: NodeCertificates, graph: Any) -> VerificationCheck:
+def compare_fingerprint(stored: Certificates, graph: Any) -> VerificationCheck:
     """Compare edges, features and sizes of the graph with those that were certified."""
     found = graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, graph.x.cpu().numpy())
     sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
-    same = found == stored.graph_fingerprint and sizes == (stored.num_nodes, stored.num_edges)
+    same = found == stored.setup.graph_fingerprint and sizes == (stored.setup.num_nodes, stored.setup.num_edges)
     if same:
         where = getattr(graph, "graph_source", None) or "the graph that was passed"
         detail = f"{where}: its {sizes[0]:,} nodes and {sizes[1]:,} directed edges are those that were certified"
     else:
         detail = (
             f"the graph is not the one that was certified: it has {sizes[0]:,} nodes, {sizes[1]:,} directed edges and "
-            f"fingerprint {found}; the run is about {stored.num_nodes:,} nodes, {stored.num_edges:,} directed edges "
-            f"and {stored.graph_fingerprint}. Its edges or features have changed since, or it was prepared otherwise"
+            f"fingerprint {found}; the run is about {stored.setup.num_nodes:,} nodes, {stored.setup.num_edges:,} directed edges "
+            f"and {stored.setup.graph_fingerprint}. Its edges or features have changed since, or it was prepared otherwise"
         )
     return VerificationCheck(name="graph", passed=same, detail=detail)
 
 
-def compare_identity(stored: NodeCertificates, graph: Any) -> Iterator[VerificationCheck]:
+def compare_identity(stored: Certificates, graph: Any) -> Iterator[VerificationCheck]:
     """Labels and names, which certified accuracy and readers rely on."""
     labels, node_ids = getattr(graph, "y", None), getattr(graph, "node_ids", None)
     if stored.labels is not None and labels is not None:
@@ -50,16 +48,16 @@ def compare_identity(stored: NodeCertificates, graph: Any) -> Iterator[Verificat
         yield _compare("node_id", stored, stored.node_ids, np.asarray(node_ids, dtype=np.str_)[stored.targets])
     elif stored.node_ids is not None:
         yield VerificationCheck(name="node_id", passed=False, detail="the run names its nodes, the graph does not")
-    if stored.class_names is not None:
+    if stored.setup.class_names is not None:
         found = tuple(getattr(graph, "class_names", None) or ())
-        same = found == stored.class_names
-        detail = "equal" if same else f"stored {stored.class_names!r}, the graph has {found!r}"
+        same = found == stored.setup.class_names
+        detail = "equal" if same else f"stored {stored.setup.class_names!r}, the graph has {found!r}"
         yield VerificationCheck(name="class_names", passed=same, detail=detail)
 
 
-def compare_split(stored: NodeCertificates, graph: Any) -> Iterator[VerificationCheck]:
+def compare_split(stored: Certificates, graph: Any) -> Iterator[VerificationCheck]:
     """Compare the targets with the test nodes of the split that the run names, if it names one."""
-    split = stored.provenance.get("split")
+    split = stored.setup.provenance.get("split")
     if not isinstance(split, dict) or split.get("targets") != "test":
         return
     try:
@@ -75,18 +73,18 @@ def compare_split(stored: NodeCertificates, graph: Any) -> Iterator[Verification
     yield VerificationCheck(name="targets", passed=same, detail=detail)
 
 
-def compare_columns(
-    stored: NodeCertificates, recomputed: NodeCertificates, *, same_graph: bool
-) -> Iterator[VerificationCheck]:
-    """Compare what was recomputed: without the graph, only what follows from votes and Δ̄."""
-    names = list(by_votes(stored))
-    if same_graph:
-        names = ["receptive_field_size", "num_eligible", "delta_upper", *CONCLUSIONS, "whole_field"]
-        if stored.delta_methods is not None:
-            names.append("delta_methods")
+def compare_arrays(stored: Certificates, recomputed: Certificates, names: tuple[str, ...]) -> Iterator[VerificationCheck]:
+    """Compare the arrays that were recomputed, and what follows from them."""
+    ours, theirs = recomputed.every_array(), stored.every_array()
     for name in names:
-        yield _compare(name, stored, getattr(stored, name), getattr(recomputed, name))
-    if same_graph and stored.collective is not None and recomputed.collective is not None:
+        if name in ours and name in theirs:
+            yield _compare(name, stored, theirs[name][1], ours[name][1])
+        else:
+            where = "the run has it, its votes and graph do not give it" if name in theirs else "the run lacks it"
+            yield VerificationCheck(name=name, passed=False, detail=where)
+    if "radius" in names and "num_eligible" in names:
+        yield _compare("whole_field", stored, stored.whole_field, recomputed.whole_field)
+    if stored.collective is not None and recomputed.collective is not None and "num_eligible" in names:
         yield _compare_collective(stored.collective, recomputed.collective)
 
 
@@ -114,7 +112,10 @@ def _compare_collective(stored: CollectiveCertificate, found: CollectiveCertific
     return check(detail, passed=True)
 
 
-def _compare(name: str, run: NodeCertificates, stored: NDArray[Any], found: NDArray[Any]) -> VerificationCheck:
+def _compare(name: str, run: Certificates, stored: NDArray[Any], found: NDArray[Any]) -> VerificationCheck:
+    if stored.shape != found.shape:
+        detail = f"stored with shape {stored.shape}, recomputed with shape {found.shape}"
+        return VerificationCheck(name=name, passed=False, detail=detail)
     if stored.dtype.kind == "f":
         differs = np.abs(stored - found) > FLOAT_TOLERANCE
         equal = f"within {FLOAT_TOLERANCE:g} of the recomputed values"

@@ -6,11 +6,11 @@ from typing import Any
 
 from graycert.data import load_graph
 from graycert.errors import InvalidFileError, InvalidParameterError
-from graycert.certificates import NodeCertificates
+from graycert.certificates import Certificates
 
 
 def rebuild_graph(
-    certificates: NodeCertificates,
+    certificates: Certificates,
     *,
     source: str | Path | None = None,
     nodes: str | Path | None = None,
@@ -28,7 +28,7 @@ def rebuild_graph(
         InvalidFileError: If the graph cannot be read.
         InvalidParameterError: If neither the run nor ``source`` names a graph.
     """
-    named = certificates.provenance.get("graph") or {}
+    named = certificates.setup.provenance.get("graph") or {}
     if not isinstance(named, Mapping):
         raise InvalidFileError(f"config.toml: `provenance.graph` must be a section, got {named!r}. Certify again.")
     if source is None:

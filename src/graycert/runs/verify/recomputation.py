@@ -1,47 +1,39 @@
 """The certificates of a run, computed again from its votes and, if it is at hand, its graph."""
 
-import dataclasses
 from typing import Any
 
-from graycert.rules import certify_votes, simultaneous_level
-from graycert.certification.again import CONCLUSIONS, concluded_anew
-from graycert.certification.collective import certify_collectively
-from graycert.certificates import NodeCertificates
+from graycert.certificates import Certificates
+from graycert.certification import concluded_anew
 
 
-def recompute(stored: NodeCertificates, graph: Any | None) -> NodeCertificates:
-    """Return the run with everything recomputed that its votes and the graph, or its votes and Δ̄ alone, determine."""
-    return _from_votes(stored) if graph is None else _from_graph(stored, graph)
+def recompute(stored: Certificates, graph: Any | None) -> tuple[Certificates, tuple[str, ...]]:
+    """Return the run with everything recomputed that can be, and the names of the arrays that were.
 
-
-def by_votes(stored: NodeCertificates) -> tuple[str, ...]:
-    """Return what follows from votes and Δ̄ alone: not the radii of the event-aware rule, which needs the graph."""
-    return ("prediction", "p_lower", "p_upper") if stored.rule == "event-aware" else CONCLUSIONS
-
-
-def _from_votes(stored: NodeCertificates) -> NodeCertificates:
-    level = simultaneous_level(stored.alpha, len(stored)) if stored.simultaneous else stored.alpha
-    rule = "sound" if stored.rule == "event-aware" else stored.rule
-    votes = certify_votes(stored.selection_votes, stored.estimation_votes, stored.delta_upper, alpha=level, rule=rule)
-    values: dict[str, Any] = {name: getattr(votes, name) for name in by_votes(stored)}
-    return dataclasses.replace(stored, **values)
-
-
-def _from_graph(stored: NodeCertificates, graph: Any) -> NodeCertificates:
-    again = concluded_anew(
-        stored,
-        graph,
-        threat=stored.threat,
-        rule=stored.rule,
-        method=stored.method,
-        alpha=stored.alpha,
-        max_radius=stored.max_radius,
+    From votes and graph all that the graph says and all conclusions follow; from votes alone only conclusions, and
+    only where the rule and the smoothing do not need the graph.
+    """
+    setup = stored.setup
+    stages = {"graph", "concluded"}
+    if graph is None:
+        if setup.smoothing.needs_graph or setup.the_rule.needs == "predictions":
+            return stored, ()
+        stages = {"concluded"}
+    again = concluded_anew(stored, graph)
+    names = {
+        name
+        for each in (stored, again)
+        for name, (spec, _) in each.every_array().items()
+        if spec.stage in stages and spec.compared != "never"
+    }
+    kept = {  # another search may find another set that harms as much
+        name: value for name, (spec, value) in stored.every_array().items() if spec.compared == "never"
+    }
+    return again.replace(**kept, collective=_together(stored, again, graph)), tuple(
+        name for name in (*stored.every_array(), *again.every_array()) if name in names
     )
-    unchecked: dict[str, Any] = {"attackers": stored.attackers}  # a search may find another set that harms as much
-    if stored.delta_methods is None:
-        unchecked["delta_methods"] = None
-    recomputed = dataclasses.replace(again, **unchecked)
-    if stored.collective is None:
-        return recomputed
-    together = certify_collectively(recomputed, graph, budgets=stored.collective.budgets.tolist())
-    return dataclasses.replace(recomputed, collective=together)
+
+
+def _together(stored: Certificates, again: Certificates, graph: Any | None) -> Any:
+    if stored.collective is None or graph is None:
+        return stored.collective
+    return again.against_one_adversary(graph, stored.collective.budgets.tolist())

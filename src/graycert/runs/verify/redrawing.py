@@ -1,12 +1,13 @@
-"""The votes of a run, drawn again with its model."""
+"""What a run holds of its model, drawn or evaluated again."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graycert.graph import smoothing_from_stored_order
-from graycert.certificates import NodeCertificates
+from graycert.certificates import Certificates
+from graycert.graph import CanonicalGraph
+from graycert.problem import Execution
 from graycert.runs.verify.findings import VerificationCheck
 
 if TYPE_CHECKING:  # models and engines are loaded only where votes are drawn again
@@ -14,47 +15,63 @@ if TYPE_CHECKING:  # models and engines are loaded only where votes are drawn ag
 
 
 def redraw(
-    stored: NodeCertificates, graph: Any, model: "nn.Module", ablation_token: "Tensor | None"
+    stored: Certificates, graph: Any, model: "nn.Module", ablation_token: "Tensor | None"
 ) -> Iterator[VerificationCheck]:
-    """Audit the model again and compare its votes with the stored ones."""
+    """Audit the model again and compare what it gives with what is stored."""
     from graycert.certification import certify
 
+    s = stored.setup
     again = certify(
         model,
         graph,
-        smoothing=smoothing_from_stored_order(graph, stored.smoothing),
+        smoothing=s.smoothing.with_canonical_edges(CanonicalGraph.of(graph).in_columns),
         targets=stored.targets,
-        threat=stored.threat,
-        num_selection=stored.num_selection,
-        num_estimation=stored.num_estimation,
-        num_layers=stored.num_layers,
-        alpha=stored.alpha,
-        simultaneous=stored.simultaneous,
-        rule=stored.rule,
-        method=stored.method,
-        max_radius=stored.max_radius,
-        seed=stored.seed,
+        threat=s.threat,
+        draws=s.draws,
+        rule=s.rule,
+        bound=s.bound,
+        alpha=s.alpha,
+        simultaneous=s.simultaneous,
+        max_radius=s.max_radius,
+        seed=s.seed,
+        num_layers=s.num_layers,
         ablation_token=ablation_token,
-        engine="torch" if stored.engine.startswith("torch") else "auto",
+        execution=Execution(engine="torch" if s.engine.startswith("torch") else "auto", say=_silent),
     )
-    detail = f"the model passes the audit with {again.num_layers} propagation steps"
-    yield VerificationCheck(name="model audit", passed=True, detail=detail)
-    names = ["selection_votes", "estimation_votes"]
-    if stored.estimation_predictions is not None:
-        names.append("estimation_predictions")
-    for name in names:
-        ours, theirs = getattr(again, name), getattr(stored, name)
-        rows = np.flatnonzero((ours != theirs).any(axis=1)) if ours.shape == theirs.shape else np.arange(len(stored))
-        if rows.size == 0:
-            detail = "drawn again, equal"
-        elif ours.shape != theirs.shape:
-            detail = f"the model tells {ours.shape[1]} classes apart, the run {theirs.shape[1]}"
-        else:
-            row = int(rows[0])
-            detail = (
-                f"node {stored.targets[row]}: stored {theirs[row].tolist()}, drawn again {ours[row].tolist()}; "
-                f"{rows.size:,} of {len(stored):,} targets differ (stored by {stored.engine}, again by "
-                f"{again.engine}; single votes, where two classes tie up to rounding, may differ between machines "
-                "and engines)"
-            )
-        yield VerificationCheck(name=name, passed=rows.size == 0, detail=detail)
+    steps = "" if again.setup.num_layers is None else f" with {again.setup.num_layers} propagation steps"
+    yield VerificationCheck(name="model audit", passed=True, detail=f"the model passes the audit{steps}")
+    if again.setup.convolution != s.convolution:
+        detail = f"stored {s.convolution!r}, found {again.setup.convolution!r}"
+        yield VerificationCheck(name="convolution", passed=False, detail=detail)
+    for name, (spec, theirs) in stored.every_array().items():
+        if spec.stage == "drawn":
+            yield _compare(name, theirs, again, stored)
+
+
+def _compare(name: str, theirs: Any, again: Certificates, stored: Certificates) -> VerificationCheck:
+    found = again.every_array().get(name)
+    ours = None if found is None else found[1]
+    if ours is not None and np.array_equal(ours, theirs):
+        return VerificationCheck(name=name, passed=True, detail="drawn again, equal")
+    if ours is None or ours.shape != theirs.shape or ours.shape[:1] != stored.targets.shape:
+        ours_shape = "nothing" if ours is None else f"shape {ours.shape}"
+        detail = f"stored with shape {theirs.shape}, drawn again with {ours_shape}"
+        return VerificationCheck(name=name, passed=False, detail=detail)
+    rows = np.flatnonzero((ours != theirs).reshape(len(stored), -1).any(axis=1))
+    row = int(rows[0])
+    detail = (
+        f"node {stored.targets[row]}: stored {_short(theirs[row])}, drawn again {_short(ours[row])}; {rows.size:,} of "
+        f"{len(stored):,} targets differ (stored by {stored.setup.engine}, again by {again.setup.engine}; single votes, "
+        "where two classes tie up to rounding, may differ between machines and engines)"
+    )
+    return VerificationCheck(name=name, passed=False, detail=detail)
+
+
+def _short(values: Any, limit: int = 160) -> str:
+    text = str(values.tolist())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _silent(message: str) -> None:
+    """Say nothing: what can be certified at best was said when the run was made."""
+    del message

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from graycert.errors import InvalidFileError
 from graycert.runs.page import render_report
-from graycert.certificates import NodeCertificates
+from graycert.certificates import Certificates
 from graycert.runs.view import report_view
 from graycert.runs.words import summary_record
 from graycert.runs.verify.findings import VerificationCheck
@@ -17,7 +17,7 @@ _FIGURE = re.compile(r"<figure>.*?</figure>", re.DOTALL)  # drawn by matplotlib,
 _WEIGHTS = "model.safetensors"
 
 
-def compare_summary(folder: Path, recomputed: NodeCertificates) -> VerificationCheck:
+def compare_summary(folder: Path, recomputed: Certificates) -> VerificationCheck:
     """Compare summary.json, key by key."""
     record = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     record.pop("format_version", None)
@@ -30,12 +30,12 @@ def compare_summary(folder: Path, recomputed: NodeCertificates) -> VerificationC
 
 
 def compare_report(
-    folder: Path, stored: NodeCertificates, recomputed: NodeCertificates, not_redone: list[str]
+    folder: Path, stored: Certificates, recomputed: Certificates, not_redone: list[str]
 ) -> Iterator[VerificationCheck]:
     """Compare report.html but for its figure; a page of another version is added to ``not_redone``."""
     from graycert import __version__
 
-    versions = stored.provenance.get("versions")
+    versions = stored.setup.provenance.get("versions")
     made_by = versions.get("graycert") if isinstance(versions, dict) else None
     if made_by not in (None, __version__):
         not_redone.append(f"report.html, which graycert {made_by} wrote (this is {__version__}): trust the other files")
@@ -52,9 +52,9 @@ def compare_report(
     yield VerificationCheck(name="report.html", passed=same, detail=detail)
 
 
-def compare_weights(folder: Path, stored: NodeCertificates, not_redone: list[str]) -> Iterator[VerificationCheck]:
+def compare_weights(folder: Path, stored: Certificates, not_redone: list[str]) -> Iterator[VerificationCheck]:
     """Compare the hash of the stored model; one that is not there is added to ``not_redone``."""
-    model = stored.provenance.get("model")
+    model = stored.setup.provenance.get("model")
     expected = model.get("weights_sha256") if isinstance(model, dict) else None
     path = folder / _WEIGHTS
     if expected is None:

@@ -1,11 +1,10 @@
 """All comparisons of a run, in order."""
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graycert.data import validate_data
-from graycert.certificates import NodeCertificates
+from graycert.certificates import Certificates
 from graycert.runs.verify import comparisons, stored_files
 from graycert.runs.verify.findings import Verification
 from graycert.runs.verify.graph_again import rebuild_graph
@@ -49,40 +48,41 @@ def verify(
         Scholten et al. (2022), Section 5.
     """
     folder = Path(directory).expanduser()
-    stored = NodeCertificates.load(folder)
+    stored = Certificates.load(folder)
     graph = data if data is not None else rebuild_graph(stored, data_root=data_root)
     validate_data(graph)
     checks = [comparisons.compare_fingerprint(stored, graph)]
     same_graph = checks[0].passed
-    recomputed = recompute(stored, graph if same_graph else None)
+    recomputed, names = recompute(stored, graph if same_graph else None)
     if same_graph:
         checks += [*comparisons.compare_identity(stored, graph), *comparisons.compare_split(stored, graph)]
-    checks += comparisons.compare_columns(stored, recomputed, same_graph=same_graph)
+    checks += comparisons.compare_arrays(stored, recomputed, names)
     if stored.collective is not None and all(check.passed for check in checks if check.name == "collective"):
-        recomputed = dataclasses.replace(recomputed, collective=stored.collective)  # another solver may prove more
+        recomputed = recomputed.replace(collective=stored.collective)  # another solver may prove more
     checks.append(stored_files.compare_summary(folder, recomputed))
-    not_redone = _not_recomputed(stored, same_graph=same_graph)
+    not_redone = _not_recomputed(stored, names, same_graph=same_graph)
     checks += stored_files.compare_report(folder, stored, recomputed, not_redone)
     checks += stored_files.compare_weights(folder, stored, not_redone)
     if model is not None and same_graph:
         checks += redraw(stored, graph, model, ablation_token)
     else:
+        steps = stored.setup.num_layers
+        depth = "" if steps is None else f", and that the model has {steps} propagation steps"
         not_redone.append(
-            "drawing the votes: that they are those of the model, smoothing and seed named in config.toml, and that "
-            f"the model has {stored.num_layers} propagation steps, is taken from the files. The model can check both "
-            "(`verify(..., model=...)`, `--redraw`)"
+            "what was drawn or evaluated: that it is what the model gives under the smoothing and seed named in "
+            f"config.toml{depth}, is taken from the files. The model can check it (`verify(..., model=...)`, `--redraw`)"
         )
-    if stored.rule == "paper":
-        not_redone.append("soundness: rule='paper' proves nothing, whether its numbers agree or not")
+    if not stored.setup.the_rule.is_sound:
+        not_redone.append(f"soundness: rule={stored.setup.rule!r} proves nothing, whether its numbers agree or not")
     return Verification(directory=str(folder), checks=tuple(checks), not_redone=tuple(not_redone))
 
 
-def _not_recomputed(stored: NodeCertificates, *, same_graph: bool) -> list[str]:
+def _not_recomputed(stored: Certificates, names: tuple[str, ...], *, same_graph: bool) -> list[str]:
     sentences = []
     if not same_graph:
         sentences.append("Δ̄ and receptive fields, because the graph is another one")
-        if stored.rule == "event-aware":
-            sentences.append("radii, because the event-aware rule draws what arrived from the graph")
+        if "radius" not in names:
+            sentences.append("radii, because they follow from the graph, too")
         if stored.collective is not None:
             sentences.append("the collective certificate, because the graph is another one")
     elif stored.collective is not None and "milp" in stored.collective.proved_by:

@@ -1,21 +1,35 @@
 """The smoothing distribution φ = (φ1, φ2): delete edges, ablate nodes (§3 of the paper)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._types import FloatArray
+from graycert._fields import Field
+from graycert._parameters import parameter
+from graycert._types import BoolArray, FloatArray
 from graycert._validation import check_mask, check_probability
+from graycert.draws import Draws, UntilDecided
 from graycert.errors import InvalidParameterError
+from graycert.smoothing.protocol import Claim, Smoothing
+
+if TYPE_CHECKING:
+    from graycert.certificates import Setup
 
 _DELETE_HINT = "It is the chance of deleting an edge, not of keeping it."
 _ABLATE_HINT = "It is the chance of replacing a node's features, not of keeping them."
+_STRUCTURAL = {
+    "sound": "structural_threats",
+    "difference": "structural_threats",
+    "sequential": "structural_threats",
+    "paper": "",
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class InterceptionSmoothing:
+class InterceptionSmoothing(Smoothing):
     """Message-interception smoothing: φ1 deletes edges, φ2 replaces whole feature vectors by a token.
 
     Each directed entry of the adjacency matrix is deleted independently with probability ``p_delete``; the features
@@ -44,8 +58,75 @@ class InterceptionSmoothing:
         Scholten et al. (2022), Section 3; docs/proofs/nonuniform.md (more than one probability).
     """
 
-    p_delete: float | FloatArray
-    p_ablate: float | FloatArray
+    name = "interception"
+    claims = (
+        Claim(
+            threat="node-features",
+            proofs={
+                "sound": "statistical_rule",
+                "difference": "difference_test",
+                "event-aware": "event_aware",
+                "sequential": "sequential",
+                "paper": "",
+            },
+            follows={"possible labels": "prediction_sets", "one adversary": "collective"},
+        ),
+        Claim(threat="node-deletion", proofs=_STRUCTURAL),
+        Claim(threat="node-insertion", proofs=_STRUCTURAL),
+        Claim(threat="edge-deletion", proofs=_STRUCTURAL),
+    )
+    draws_allowed = (Draws, UntilDecided)
+    bounds = ("auto", "exact", "surrogate", "tree", "multiplicative", "union")
+    adds = (
+        Field(
+            name="estimation_predictions",
+            kind="int",
+            shape=("targets", "samples"),
+            stage="drawn",
+            optional=True,
+            at_least=0,
+            at_most="classes",
+            dtype="int16",
+            doc="The class of each estimation vote, which the event-aware rule needs.",
+        ),
+        Field(
+            name="estimation_batches",
+            kind="int",
+            shape=("targets", "batches", "classes"),
+            stage="drawn",
+            optional=True,
+            at_least=0,
+            dtype="int32",
+            doc="Estimation votes between two looks, which the sequential rule needs; zeros once a target is decided.",
+        ),
+        Field(
+            name="num_samples",
+            kind="int",
+            shape=("targets",),
+            stage="concluded",
+            optional=True,
+            at_least=0,
+            column="num_samples",
+            doc="Estimation votes that the target took, where sampling stopped when it was decided.",
+        ),
+        Field(
+            name="undecided",
+            kind="bool",
+            shape=("targets",),
+            stage="concluded",
+            optional=True,
+            column="undecided",
+            doc="Whether the radius may be larger: more votes might help, or a search was given up.",
+        ),
+    )
+    method_home = "graycert.smoothing.interception.method"
+
+    p_delete: float | FloatArray = parameter(
+        help="Chance of deleting an edge.", label="Edge deletion p_d", option=float, per="edge"
+    )
+    p_ablate: float | FloatArray = parameter(
+        help="Chance of ablating a node's features.", label="Node ablation p_a", option=float, per="node"
+    )
 
     def __post_init__(self) -> None:
         """Check the domains; copy and lock arrays."""
@@ -67,7 +148,7 @@ class InterceptionSmoothing:
         """p_a for people, e.g. "0.794" or "0.0..0.794 (per node)"."""
         return _in_words(self.p_ablate, "node")
 
-    def with_trusted(self, trusted: NDArray[np.bool_]) -> "InterceptionSmoothing":
+    def with_trusted(self, trusted: BoolArray) -> "InterceptionSmoothing":
         """Return the smoothing that never ablates trusted nodes.
 
         Features that no adversary controls need not be hidden, and shown ones make better votes.
@@ -107,15 +188,23 @@ class InterceptionSmoothing:
                     "entries. Was the graph prepared or split after they were chosen?"
                 )
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, InterceptionSmoothing):
-            return NotImplemented
-        pairs = ((self.p_delete, other.p_delete), (self.p_ablate, other.p_ablate))
-        return all(type(ours) is type(theirs) and np.array_equal(ours, theirs) for ours, theirs in pairs)
+    def classifier(self, setup: "Setup") -> str:
+        """Say what is certified, to follow "the classifier"."""
+        return (
+            f"is the majority vote of the {setup.num_layers}-step model over random graphs in which each edge is deleted "
+            f"with probability p_d = {self.delete_in_words} and the features of each node are ablated with probability "
+            f"p_a = {self.ablate_in_words}; nothing is said about the model without smoothing."
+        )
 
-    def __hash__(self) -> int:
-        parts = (self.p_delete, self.p_ablate)
-        return hash(tuple(part if isinstance(part, float) else part.tobytes() for part in parts))
+    def with_canonical_edges(self, reorder: Callable[[NDArray[Any]], NDArray[Any]]) -> "InterceptionSmoothing":
+        """Return the smoothing with p_d in another order of edges."""
+        if isinstance(self.p_delete, float):
+            return self
+        return InterceptionSmoothing(p_delete=reorder(self.p_delete), p_ablate=self.p_ablate)
+
+    def check_graph(self, *, num_edges: int, num_nodes: int) -> None:
+        """Refuse arrays that are not of a graph with so many edges, self-loops included, and nodes."""
+        self.check_lengths(num_edges=num_edges, num_nodes=num_nodes, edges="edge")
 
     def __repr__(self) -> str:
         return f"InterceptionSmoothing(p_delete={self.delete_in_words}, p_ablate={self.ablate_in_words})"

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
+from graycert._types import IntArray
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.models.protocol import RowwiseStart, evaluate
 from graycert.models.rowwise_start import rowwise_start
+from graycert.sampling.engine import Progress
 from graycert.sampling.field_graph import FieldGraph, field_graph, whole_graph
 from graycert.sampling.interception import ablate, disjoint_copies
 from graycert.sampling.streams import CoinStream, Purpose, mix
@@ -88,6 +90,7 @@ class RandomizedAblationEngine:
         num_classes: Number C of classes.
         domains: One per draw: a single one in the global scope, one per target in the local scope.
         batch_size: Most copies of a receptive field per forward pass; None to choose by size.
+        name: Which evaluation this is, for people.
     """
 
     model: nn.Module
@@ -100,6 +103,7 @@ class RandomizedAblationEngine:
     num_classes: int
     domains: tuple[AblationDomain, ...]
     batch_size: int | None
+    name: str
 
     @property
     def num_candidates(self) -> NDArray[np.int64]:
@@ -111,7 +115,15 @@ class RandomizedAblationEngine:
         """Number k of nodes that keep their features, for each target."""
         return self._per_target([domain.num_kept for domain in self.domains])
 
-    def votes(self, seed: int, purpose: Purpose, *, num_samples: int, first_sample: int = 0) -> NDArray[np.int64]:
+    def votes(
+        self,
+        seed: int,
+        purpose: Purpose,
+        *,
+        num_samples: int,
+        first_sample: int = 0,
+        progress: Progress | None = None,
+    ) -> IntArray:
         """Return votes per target and class, int64 (num_targets, num_classes); each row sums to ``num_samples``.
 
         Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. A tie of scores goes
@@ -120,11 +132,16 @@ class RandomizedAblationEngine:
         check_integer("num_samples", num_samples, at_least=1)
         samples = torch.arange(first_sample, first_sample + num_samples, device=self.rows.device)
         votes = np.zeros((self.targets.numel(), self.num_classes), dtype=np.int64)
+        done, reported = 0, 0
         with torch.inference_mode(), evaluation_mode(self.model):
             for domain in self.domains:
                 for scores in self._batches(domain, CoinStream(seed, purpose), samples):
                     ones = torch.nn.functional.one_hot(scores.argmax(dim=2), self.num_classes)
                     votes[domain.places] += ones.sum(dim=0).cpu().numpy()
+                    done += scores.size(0)
+                    if progress is not None and done // len(self.domains) > reported:
+                        progress(done // len(self.domains) - reported)
+                        reported = done // len(self.domains)
         return votes
 
     def scores(self, domain: AblationDomain, seed: int, purpose: Purpose, samples: Tensor) -> Tensor:
@@ -180,6 +197,7 @@ def build_randomized_ablation_engine(
     num_layers: int | None = None,
     ablation_token: Tensor | None = None,
     batch_size: int | None = None,
+    device: torch.device | None = None,
 ) -> RandomizedAblationEngine:
     """Prepare draws under randomized ablation.
 
@@ -197,6 +215,7 @@ def build_randomized_ablation_engine(
         num_layers: Number k of propagation steps, which define the receptive fields of the local scope.
         ablation_token: Features of an ablated node, shape (num_features,); default the model's own, else zeros.
         batch_size: Most copies of a receptive field per forward pass, >= 1. Votes do not depend on it.
+        device: Where to compute; default where the model's parameters are.
 
     Raises:
         InvalidParameterError: If the token or the model's output has the wrong shape, or the local scope lacks
@@ -206,7 +225,8 @@ def build_randomized_ablation_engine(
     """
     if batch_size is not None:
         check_integer("batch_size", batch_size, at_least=1)
-    where = next((p.device for p in model.parameters()), torch.device("cpu"))
+    where = device or next((p.device for p in model.parameters()), torch.device("cpu"))
+    model.to(where)
     nodes, x = torch.tensor(targets), data.x.to(where)
     token = ablation_row(model, ablation_token, num_features=x.size(1)).to(where, x.dtype)
     edge_index = sort_edge_index(data.edge_index.cpu(), sort_by_row=False)  # votes do not depend on the order of edges
@@ -226,6 +246,7 @@ def build_randomized_ablation_engine(
             num_classes=scores.size(1),
             domains=domains,
             batch_size=batch_size,
+            name=f"torch, {smoothing.scope} ablation",
         )
         _refuse_memory(engine)
         if smoothing.scope == "local":

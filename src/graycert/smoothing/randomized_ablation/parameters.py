@@ -2,17 +2,24 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
+from graycert._fields import Field
+from graycert._parameters import parameter
 from graycert._validation import check_choice, check_integer, check_probability
 from graycert.errors import InvalidParameterError
+from graycert.smoothing.protocol import Claim, Smoothing
+
+if TYPE_CHECKING:
+    from graycert.certificates import Setup
 
 SCOPES = ("global", "local")
 
 _ABLATE_HINT = "It is the chance of replacing a node's features, not of keeping them."
 
 
-@dataclass(frozen=True, kw_only=True)
-class RandomizedAblation:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RandomizedAblation(Smoothing):
     """Keep the features of exactly k nodes, drawn uniformly, and replace all others by the token; delete no edge.
 
     Scope "global" draws from all n nodes of the graph, once for all targets. Scope "local" draws, for each target
@@ -36,9 +43,40 @@ class RandomizedAblation:
         Levine and Feizi (2020); Scholten et al. (2022), App. B.
     """
 
-    scope: str
-    num_kept: int | None = None
-    p_ablate: float | None = None
+    name = "randomized-ablation"
+    claims = (Claim(threat="node-features", proofs={"sound": "levine"}),)
+    adds = (
+        Field(
+            name="num_candidates",
+            kind="int",
+            shape=("targets",),
+            stage="graph",
+            at_least=0,
+            column="num_candidates",
+            doc="Number n of nodes that draws choose from.",
+        ),
+        Field(
+            name="num_shown",
+            kind="int",
+            shape=("targets",),
+            stage="graph",
+            at_least=0,
+            column="num_shown",
+            doc="Number k of them that keep their features.",
+        ),
+    )
+    method_home = "graycert.smoothing.randomized_ablation.method"
+
+    scope: str = parameter(default="global", help="Nodes are drawn from: global or local.", label="Scope", option=str)
+    num_kept: int | None = parameter(
+        default=None, help="Nodes that keep their features.", label="Nodes kept k", option=int
+    )
+    p_ablate: float | None = parameter(
+        default=None,
+        help="Chance of ablating a node's features.",
+        label="Node ablation p_a that k matches",
+        option=float,
+    )
 
     def __post_init__(self) -> None:
         """Check the domains."""
@@ -55,6 +93,20 @@ class RandomizedAblation:
         else:
             ablate = check_probability("p_ablate", self.p_ablate, hint=_ABLATE_HINT)
             object.__setattr__(self, "p_ablate", ablate)
+
+    def classifier(self, setup: "Setup") -> str:
+        """Say what is certified, to follow "the classifier"."""
+        kept = f"{self.num_kept:,}" if self.p_ablate is None else f"a share of {1 - self.p_ablate:g}, rounded up,"
+        if self.scope == "global":
+            where = "of all nodes of the graph"
+            model = "the model, whatever it does with its arguments,"
+        else:
+            where = "of the nodes of the target's receptive field"
+            model = f"the {setup.num_layers}-step model"
+        return (
+            f"is the majority vote of {model} over graphs in which {kept} {where}, drawn at random, keep their features "
+            "and all others are ablated; nothing is said about the model without smoothing."
+        )
 
     def num_kept_among(self, num_nodes: int) -> int:
         """Return how many of ``num_nodes`` nodes keep their features.

@@ -4,13 +4,22 @@ import numbers
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from graycert._fields import Field
+from graycert._parameters import parameter
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError
+from graycert.smoothing.protocol import Claim, Smoothing
+
+if TYPE_CHECKING:
+    from graycert.certificates import Certificates, Setup
 
 
-@dataclass(frozen=True, kw_only=True)
-class UniformRetention:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UniformRetention(Smoothing):
     r"""Node-retention smoothing: the target and k uniformly drawn further nodes of its receptive field stay.
 
     $$K = \{v\} \cup M, \qquad M \subseteq [d] \text{ uniform with } |M| = k = \lceil d\,k_{rel} \rceil$$
@@ -23,9 +32,10 @@ class UniformRetention:
         keep_ratio: Share k_rel of the field that stays, in [0, 1]. A float means the decimal number that Python prints
             for it: 0.07 is 7/100, although the nearest float64 lies above it. Strings ("0.07", "1/3"), ``Fraction``
             and ``Decimal`` are taken as they are.
+        tau: Most kept sets C(d, k) of a target that is derandomized, >= 1; the paper's is 100,000.
 
     Raises:
-        InvalidParameterError: If ``keep_ratio`` is not a number in [0, 1].
+        InvalidParameterError: If ``keep_ratio`` is not a number in [0, 1], or ``tau`` no integer >= 1.
 
     Example:
         >>> UniformRetention(keep_ratio=0.07).num_kept(100)
@@ -35,11 +45,98 @@ class UniformRetention:
         Scholten et al. (2022), Appendix J.
     """
 
-    keep_ratio: Fraction | Decimal | float | str
+    name = "retention"
+    claims = (Claim(threat="node-features", proofs={"sound": "derandomization"}),)
+    adds = (
+        Field(
+            name="evaluation",
+            kind="text",
+            shape=("targets",),
+            stage="graph",
+            column="evaluation",
+            doc='"exact" where all kept sets are evaluated, "sampled" elsewhere.',
+        ),
+        Field(
+            name="num_kept_sets",
+            kind="text",
+            shape=("targets",),
+            stage="graph",
+            column="num_kept_sets",
+            doc="C(d, k), as digits: it may have hundreds of them.",
+        ),
+        Field(
+            name="hops",
+            kind="int",
+            shape=(),
+            stage="drawn",
+            at_least=-1,
+            doc="Length of the longest path by which kept nodes count as connected; -1 for any length.",
+        ),
+        Field(
+            name="kept_set_starts",
+            kind="int",
+            shape=("ends of targets",),
+            stage="drawn",
+            at_least=0,
+            doc="Where the labels of each exact target begin in ``kept_set_labels``, and where the last ones end.",
+        ),
+        Field(
+            name="kept_set_labels",
+            kind="int",
+            shape=("classes of kept sets",),
+            stage="drawn",
+            at_least=0,
+            at_most="classes",
+            dtype="int32",
+            doc="Class that the model gives for each class of equal kept sets.",
+        ),
+    )
+    method_home = "graycert.smoothing.retention.method"
+    needs_graph = True
+
+    keep_ratio: Fraction | Decimal | float | str = parameter(
+        help="Share of the receptive field that stays, an exact number such as 0.1 or 1/3.",
+        label="Share of nodes kept",
+        option=str,
+    )
+    tau: int = parameter(
+        default=100_000,
+        help="Most kept sets of a target that is evaluated on all of them.",
+        label="Most kept sets τ of an exact target",
+        option=int,
+    )
 
     def __post_init__(self) -> None:
         """Turn the ratio into an exact fraction."""
         object.__setattr__(self, "keep_ratio", _decimal_fraction(self.keep_ratio))
+        tau = check_integer(
+            "tau", self.tau, at_least=1, hint="It is the most kept sets that a target may be evaluated on."
+        )
+        object.__setattr__(self, "tau", tau)
+
+    def classifier(self, setup: "Setup") -> str:
+        """Say what is certified, to follow "the classifier"."""
+        return (
+            f"is the majority vote of the {setup.num_layers}-step model over the subgraphs in which the target and a share "
+            f"of {self.keep_ratio} of its receptive field, rounded up, stay; nothing is said about the model without "
+            "smoothing."
+        )
+
+    def chance(self, certificates: "Certificates") -> str:
+        """Say that exact targets are certain, up to near-ties of scores, and what holds of the others."""
+        c = certificates
+        num_exact, size = int(np.count_nonzero(c.evaluation == "exact")), len(c)
+        others = (
+            f"The chance that any of the {size - num_exact:,} others is wrong is at most α = {c.setup.alpha} over the "
+            "samples."
+            if c.setup.simultaneous
+            else f"Each of the {size - num_exact:,} others is wrong with probability at most α = {c.setup.alpha} over the "
+            "samples, all its radii together; that is per target, not for all at once."
+        )
+        return (
+            f"For {num_exact:,} of {size:,} targets all kept sets, at most {self.tau:,}, were looked at: these statements "
+            f"hold with certainty, up to how floating point breaks near-ties of the model's scores. {others}"
+        )
 
     def num_kept(self, field_size_without_target: int) -> int:
         """Return k = ⌈d · k_rel⌉, computed exactly; 0 for d = 0.

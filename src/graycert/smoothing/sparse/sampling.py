@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
-from graycert._progress import progress_bar
+from graycert._types import IntArray
 from graycert._validation import check_integer
 from graycert.errors import UnsoundSetupError
 from graycert.models import InterceptionGNN
 from graycert.models.interception_gnn import MessagePassingLayer
 from graycert.sampling import CoinStream, Purpose, evaluation_mode
+from graycert.sampling.engine import Progress
 from graycert.sampling.voting import check_scores
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.smoothing.sparse.draws import AttributeDraws
@@ -37,6 +38,7 @@ class SparseSmoothingEngine:
         p_minus: Probability of setting a 1 to 0.
         num_targets: Number of targets.
         num_classes: Number C of classes.
+        name: Which evaluation this is, for people.
     """
 
     model: nn.Module
@@ -47,10 +49,17 @@ class SparseSmoothingEngine:
     p_minus: float
     num_targets: int
     num_classes: int
+    name: str
 
     def votes(
-        self, seed: int, purpose: Purpose, *, num_samples: int, first_sample: int = 0, progress: bool = False
-    ) -> NDArray[np.int64]:
+        self,
+        seed: int,
+        purpose: Purpose,
+        *,
+        num_samples: int,
+        first_sample: int = 0,
+        progress: Progress | None = None,
+    ) -> IntArray:
         """Return votes per target and class, int64 (num_targets, num_classes); each row sums to ``num_samples``.
 
         Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. A tie of scores goes
@@ -59,10 +68,10 @@ class SparseSmoothingEngine:
         check_integer("num_samples", num_samples, at_least=1)
         votes = torch.zeros(self.num_targets, self.num_classes, dtype=torch.long)
         rows = torch.arange(self.num_targets)
-        with progress_bar(purpose.value, total=num_samples, unit="samples", shown=progress) as advance:
-            for scores in self.scores(seed, purpose, range(first_sample, first_sample + num_samples)):
-                votes[rows, scores.argmax(dim=1).cpu()] += 1
-                advance(1)
+        for scores in self.scores(seed, purpose, range(first_sample, first_sample + num_samples)):
+            votes[rows, scores.argmax(dim=1).cpu()] += 1
+            if progress is not None:
+                progress(1)
         return votes.numpy()
 
     def scores(self, seed: int, purpose: Purpose, samples: range) -> Iterator[Tensor]:
@@ -114,6 +123,7 @@ def build_sparse_smoothing_engine(
         p_minus=p_minus,
         num_targets=targets.size,
         num_classes=0,
+        name="torch, receptive fields" if isinstance(evaluate, _OnFields) else "torch, whole graph",
     )
     first, _ = engine.scores(0, Purpose.AUDIT, range(2))
     again = next(engine.scores(0, Purpose.AUDIT, range(1)))

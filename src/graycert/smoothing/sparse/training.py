@@ -12,8 +12,8 @@ from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
 from graycert.sampling import CoinStream, Purpose
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
-from graycert.smoothing.sparse.certify import SparseSmoothing
 from graycert.smoothing.sparse.draws import AttributeDraws
+from graycert.smoothing.sparse.parameters import SparseSmoothing
 from graycert.training import TrainingRecord
 from graycert.training.features import Features
 from graycert.training.fit import check_recipe, fit

@@ -2,8 +2,7 @@
 
 from graycert._validation import check_integer
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
-
-MOST_SUBGRAPHS = 2**20
+from graycert.smoothing.subgraphs.parameters import MOST_SUBGRAPHS
 
 
 def training_smoothing(num_subgraphs: int) -> InterceptionSmoothing:

@@ -1,0 +1,326 @@
+"""Model + graph + smoothing + threat -> certificates: one way for all smoothings, and what follows from stored votes."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graycert._types import BoolArray
+from graycert._validation import check_integer
+from graycert.certificates import Certificates, Setup
+from graycert.draws import AnyDraws
+from graycert.errors import InvalidParameterError
+from graycert.graph import graph_fingerprint
+from graycert.problem import Execution, Problem
+from graycert.rules import (
+    RULES,
+    CollectiveCertificate,
+    certified_radius,
+    collective_certificate,
+    prediction_sets,
+    simultaneous_level,
+    status_of,
+)
+from graycert.rules.collective import check_budgets
+from graycert.smoothing import Follows, FromGraph, Smoothing
+from graycert.threats import Threat
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+DEFAULT_BUDGETS = (1, 2, 3, 5, 10, 20, 40)
+
+
+def certify(
+    model: "nn.Module",
+    data: Any,
+    *,
+    smoothing: Smoothing,
+    threat: Threat,
+    targets: "ArrayLike | Tensor | None" = None,
+    draws: AnyDraws | None = None,
+    rule: str | None = None,
+    bound: str = "auto",
+    alpha: float = 0.01,
+    simultaneous: bool = False,
+    max_radius: int | None = 20,
+    seed: int = 0,
+    num_layers: int | None = None,
+    ablation_token: "Tensor | None" = None,
+    execution: Execution | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> Certificates:
+    r"""Say for every target up to how many hostile nodes its prediction cannot change.
+
+    The model is audited first (`audit_model`); then the graph says how probable hostile messages are, the predicted
+    class is fixed with selection draws, and its lead is bounded with further, independent draws. Of
+    `InterceptionSmoothing`, a radius ρ is certified if the lead exceeds $2\overline\Delta(\rho)$. Each smoothing says
+    what it does instead.
+
+    Guarantee:
+        For each target on its own, with probability at least ``1 - alpha`` over the draws: if the classifier that
+        ``smoothing`` makes of the model is certified at radius ρ > 0, nothing that ``threat`` allows with a budget of
+        ρ changes its predicted class (all radii of one target hold together). With ``simultaneous`` the chance that
+        this fails for any of the targets is at most ``alpha``. Smoothings without draws hold with certainty. For
+        rule="paper" nothing is proved; it exists for comparison. Bounds are rounded outward.
+
+    Args:
+        model: ``forward(x, edge_index)`` -> class scores (num_nodes, num_classes); see `graycert.models.protocol`.
+        data: Graph (`torch_geometric.data.Data`) with ``x`` and ``edge_index``; ``y``, ``node_ids`` and
+            ``class_names`` are carried into the result.
+        smoothing: What the classifier is smoothed over: one of ``graycert.smoothing.SMOOTHINGS``.
+        threat: The adversary that the statement is about: one of ``graycert.threats.THREATS``.
+        targets: Distinct node indices, shape (num_targets,), a boolean mask, shape (num_nodes,), or names in
+            ``data.node_ids``; default all nodes.
+        draws: `Draws`, or `UntilDecided` to stop for a target once its radius is decided; default what the smoothing
+            needs, None where nothing is drawn.
+        rule: How votes are concluded from, see ``graycert.rules.RULES``; default the smoothing's own. "sound" bounds
+            the lead of the reported class; "difference" tests it at once, slightly tighter; "event-aware" also uses
+            which lost votes no hostile message can have caused, the tightest, for a few seconds more; "paper" is the
+            reference implementation's, which is not sound. Choose it before looking at results.
+        bound: How Δ is bounded over sets of hostile nodes, see `delta_bounds`; "auto" is the tightest.
+        alpha: Failure probability per target, in (0, 1).
+        simultaneous: Whether ``alpha`` is for all targets at once (level alpha / num_targets each).
+        max_radius: Largest radius looked at, >= 1; None goes as far as a certificate can.
+        seed: Seeds all draws; the same seed gives the same votes for every batch size and thread count.
+        num_layers: Number k of propagation steps; default counted by the audit.
+        ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
+        execution: Where and how to compute, and whether to show progress.
+        provenance: Plain values stored with the result, e.g. where graph and model come from.
+
+    Returns:
+        One certificate per target, in the order of ``targets``.
+
+    Raises:
+        InvalidParameterError: If an argument is out of its domain.
+        UnsoundSetupError: If a certificate for this set-up would not hold (``no-proof``, ``skip-exposes-target``,
+            ``parallel-edges``, ..., or a slug of `audit_model`).
+
+    References:
+        Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
+    """
+    from graycert.data import validate_data
+
+    _check_types(smoothing, threat)
+    draws = smoothing.default_draws() if draws is None else draws
+    rule = smoothing.default_rule(threat, draws) if rule is None else rule
+    setup = Setup(
+        smoothing=smoothing,
+        threat=threat,
+        draws=draws,
+        rule=rule,
+        bound=bound,
+        alpha=alpha,
+        simultaneous=simultaneous,
+        max_radius=None if smoothing.examines_all_radii else max_radius,
+        seed=seed,
+        num_layers=num_layers,
+        provenance=dict(provenance or {}),
+    )
+    smoothing.check(threat=threat, rule=rule, draws=draws, bound=bound)
+    validate_data(data)
+    method = smoothing.method
+    problem = Problem.of(
+        data,
+        targets,
+        setup=setup,
+        model=model,
+        ablation_token=ablation_token,
+        execution=Execution() if execution is None else execution,
+    )
+    problem.execution.place()
+    problem = method.prepare(problem)
+    found = method.from_graph(problem)
+    problem = _as_far_as_looked(problem, found)
+    setup, drawn = method.draw(problem, found)
+    problem = problem.with_setup(**vars(setup))
+    return _assemble(problem, found, drawn, method.conclude(problem, found, drawn))
+
+
+def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, Any]) -> Certificates:
+    """Do the work of `Certificates.again`."""
+    before, setup = certificates.setup, certificates.setup.replace(**changes)
+    _check_types(setup.smoothing, setup.threat)
+    if not setup.threat.is_no_wider_than(before.threat):
+        raise InvalidParameterError(
+            f"`threat` must be no wider than that of the votes (hostile nodes {before.threat.describe()}), got hostile "
+            f"nodes {setup.threat.describe()}. Certify again for the wider threat."
+        )
+    setup.smoothing.cell(setup.threat.name, setup.rule, "again").require()
+    setup.smoothing.check(threat=setup.threat, rule=setup.rule, draws=setup.draws, bound=setup.bound)
+    needs = RULES[setup.rule].needs
+    if needs == "predictions" and "estimation_predictions" not in certificates.adds:
+        raise InvalidParameterError(
+            f"`rule` {setup.rule!r} needs the class of each vote, got a result that holds only their numbers. Certify "
+            f"with rule={setup.rule!r} first; the other rules can be concluded from its votes."
+        )
+    refuse_another_graph(certificates, data)
+    return concluded_anew(certificates.replace(setup=setup, collective=None), data)
+
+
+def concluded_anew(certificates: Certificates, data: Any | None) -> Certificates:
+    """Conclude from the stored votes by the set-up as it is: nothing is drawn, and no argument is checked.
+
+    Without the graph only what follows from votes and from what is stored of the graph is concluded.
+
+    Raises:
+        ValueError: If the smoothing needs the graph and it is missing.
+    """
+    method = certificates.setup.smoothing.method
+    problem = Problem.stored(certificates.setup, certificates.targets, data).checked()
+    stored = {
+        stage: {name: value for name, (spec, value) in certificates.every_array().items() if spec.stage == stage}
+        for stage in ("graph", "drawn")
+    }
+    found = FromGraph(arrays=stored["graph"]) if data is None else method.from_graph(problem)
+    problem = _as_far_as_looked(problem, found)
+    return _assemble(
+        problem, found, stored["drawn"], method.conclude(problem, found, stored["drawn"]), identity=certificates
+    )
+
+
+def against_one_adversary(
+    certificates: Certificates, data: Any, *, budgets: Sequence[int] | None, **options: Any
+) -> CollectiveCertificate:
+    """Do the work of `Certificates.against_one_adversary`."""
+    c = certificates
+    chosen = check_budgets(np.asarray(DEFAULT_BUDGETS if budgets is None else budgets))
+    _require(c, "one adversary")
+    refuse_another_graph(c, data)
+    votes = c.votes
+    if votes is None or c.delta_upper is None:
+        raise InvalidParameterError(
+            "`certificates` must hold the same number of votes for all targets, got another run."
+        )
+    selection, estimation = votes
+    level = simultaneous_level(c.setup.alpha, len(c))
+    margin = c.setup.the_rule.lead_of(selection, estimation, c.prediction, level).margin
+    radius = certified_radius(margin, c.delta_upper)
+    problem = Problem.stored(c.setup, c.targets, data)
+    return collective_certificate(
+        c.setup.smoothing.method.single_sources(problem),
+        margin,
+        budgets=chosen,
+        radius=radius,
+        whole_field=(radius >= 0) & (radius >= c.num_eligible),
+        **options,
+    )
+
+
+def possible_labels(certificates: Certificates, *, radius: int) -> BoolArray:
+    r"""Return the labels that the smoothed classifier may have after an attack on ρ nodes, for each target of a run.
+
+    $$\{y^*\} \cup \{c : \underline{p_{y^*} - p_c} \le 2\overline\Delta(\rho)\}$$
+
+    Where a target is not certified at ρ this still excludes the classes that trail too far. The run's votes and Δ̄ are
+    used as they are (`prediction_sets`), at its failure probability α, or α / num_targets each if the run is for all
+    targets simultaneously.
+
+    Guarantee:
+        Take a target, and any attack on at most ρ of its eligible nodes that is chosen without looking at the
+        estimation votes. The label of the ideal smoothed classifier on the attacked graph is in the target's set with
+        probability at least 1 - α over the run's samples. For a simultaneous run, and one such attack per target or
+        one for all, every label is in its set with probability at least 1 - α. Sets that are {y*} alone are
+        certificates: with probability at least 1 - α per target none is wrong, for any ρ and any attack, even one
+        that depends on the votes.
+
+        Not covered at α: attacks that depend on the estimation votes (whoever knows graph, model and seed can compute
+        these) where the set has several labels; pass ``alpha / (num_classes - 1)`` to `prediction_sets` for them. The
+        sets and the run's radii are two statements, each of level α, from the same votes: both hold with probability
+        at least 1 - 2α. With rule "difference" they are one: the set is {y*} exactly where the run certifies ρ. With
+        other rules a set may hold several labels although the run certifies ρ, or {y*} although it does not.
+
+    Args:
+        certificates: A run with a sound rule.
+        radius: Number ρ of hostile nodes, in [0, max_radius of the run]; 0 gives the labels that the votes cannot tell
+            apart on the clean graph.
+
+    Returns:
+        Whether a class is possible, shape (num_targets, num_classes). The reported class always is.
+
+    Raises:
+        InvalidParameterError: If ``radius`` is out of range.
+        UnsoundSetupError: If nothing is proved of the combination, e.g. ``unsound-rule``.
+
+    References:
+        Generalises Scholten et al. (2022), Corollary 1; docs/proofs/prediction_sets.md.
+    """
+    c = certificates
+    _require(c, "possible labels")
+    votes = c.votes
+    if votes is None or c.delta_upper is None:
+        raise InvalidParameterError(
+            "`certificates` must hold the same number of votes for all targets, got another run."
+        )
+    radius = check_integer(
+        "radius", radius, at_least=0, at_most=c.delta_upper.shape[1], hint="The run bounds Δ up to its max_radius."
+    )
+    level = simultaneous_level(c.setup.alpha, len(c)) if c.setup.simultaneous else c.setup.alpha
+    return np.asarray(prediction_sets(*votes, c.delta_upper, alpha=level)[:, radius, :])
+
+
+def refuse_another_graph(certificates: Certificates, data: Any) -> None:
+    """Compare edges and features with those of the certificates.
+
+    Raises:
+        InvalidParameterError: If they differ.
+    """
+    found = graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), data.x.detach().cpu().numpy())
+    expected = certificates.setup.graph_fingerprint
+    if found != expected:
+        raise InvalidParameterError(
+            f"`data` must be the graph of the certificates, with {certificates.setup.num_nodes} nodes and fingerprint "
+            f"{expected}, got {int(data.num_nodes)} nodes and {found}. Load it with the same preparation."
+        )
+
+
+def _require(certificates: Certificates, follows: Follows) -> None:
+    s = certificates.setup
+    s.smoothing.cell(s.threat.name, s.rule, follows).require()
+
+
+def _as_far_as_looked(problem: Problem, found: FromGraph) -> Problem:
+    """Note how far Δ̄ was computed, where that was left open."""
+    deltas = found.arrays.get("delta_upper")
+    return problem if deltas is None else problem.with_setup(max_radius=int(deltas.shape[1]))
+
+
+def _assemble(
+    problem: Problem,
+    found: FromGraph,
+    drawn: Mapping[str, NDArray[Any]],
+    concluded: Mapping[str, NDArray[Any]],
+    *,
+    identity: Certificates | None = None,
+) -> Certificates:
+    """Put the arrays of all stages together; names and labels are those of ``identity``, else of the graph."""
+    data, targets = problem.data, problem.targets
+    if identity is None:
+        labels, node_ids = getattr(data, "y", None), getattr(data, "node_ids", None)
+        known: dict[str, Any] = {
+            "labels": None if labels is None else labels.cpu().numpy().astype(np.int64)[targets],
+            "node_ids": None if node_ids is None else np.asarray(node_ids, dtype=np.str_)[targets],
+        }
+    else:
+        known = {"labels": identity.labels, "node_ids": identity.node_ids}
+    arrays: dict[str, Any] = {**found.arrays, **drawn, **concluded, "status": status_of(concluded["radius"])}
+    names = {spec.name for spec in problem.smoothing.adds}
+    return Certificates(
+        setup=problem.setup,
+        targets=targets,
+        adds={name: value for name, value in arrays.items() if name in names},
+        **known,
+        **{name: value for name, value in arrays.items() if name not in names},
+    )
+
+
+def _check_types(smoothing: object, threat: object) -> None:
+    for name, value, wanted, example in (
+        ("smoothing", smoothing, Smoothing, "graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)"),
+        ("threat", threat, Threat, "graycert.NodeFeatureThreat(min_distance=1)"),
+    ):
+        if not isinstance(value, wanted):
+            raise InvalidParameterError(
+                f"`{name}` must be a {wanted.__name__.lower()} of graycert, such as {example}, got {type(value).__name__}."
+            )

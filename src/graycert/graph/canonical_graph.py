@@ -1,0 +1,109 @@
+"""A graph in the one order of edges that everything is computed and stored in: by (target, source)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from graycert._types import BoolArray, FloatArray, IntArray
+from graycert.errors import InvalidParameterError
+from graycert.graph.adjacency import Adjacency
+from graycert.graph.conversion import as_adjacency, edge_list
+from graycert.graph.fingerprint import graph_fingerprint
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CanonicalGraph:
+    """A checked graph. Values per edge come in its order, self-loops included, from where they are handed in until they
+    are stored; the fingerprint of a graph does not know the order of columns, so neither may what is stored.
+
+    Args:
+        adjacency: The graph without self-loops, whose order is this one with self-loops left out.
+        order: Which column of ``edge_index`` is where in this order, shape (num_edges,).
+        is_proper: Whether each edge in this order is no self-loop, shape (num_edges,).
+    """
+
+    adjacency: Adjacency
+    order: IntArray
+    is_proper: BoolArray
+
+    @classmethod
+    def of(cls, graph: Any) -> "CanonicalGraph":
+        """Check and sort a graph.
+
+        Args:
+            graph: What ``as_adjacency`` takes. Values per edge are one per column of ``edge_index``, or per edge of an
+                ``Adjacency`` or sparse matrix in the order of its ``Adjacency``.
+
+        Raises:
+            InvalidParameterError: If its edges are malformed.
+            UnsoundSetupError: ``parallel-edges``.
+
+        Example:
+            >>> from types import SimpleNamespace
+            >>> graph = CanonicalGraph.of(SimpleNamespace(edge_index=[[1, 2, 2], [2, 2, 0]], num_nodes=3))
+            >>> graph.order, graph.proper(np.array([0.3, 0.1, 0.2]))
+            (array([2, 0, 1]), array([0.3, 0.1]))
+        """
+        adjacency = as_adjacency(graph)
+        if isinstance(graph, Adjacency) or sp.issparse(graph):
+            everything = np.arange(adjacency.num_edges)
+            return cls(adjacency=adjacency, order=everything, is_proper=np.ones(everything.size, dtype=np.bool_))
+        edges, _ = edge_list(graph)
+        order = np.lexsort((edges[0], edges[1]))
+        return cls(adjacency=adjacency, order=order, is_proper=edges[0, order] != edges[1, order])
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return self.adjacency.num_nodes
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges, self-loops included."""
+        return int(self.order.size)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Fingerprint of the edges, self-loops left out."""
+        return graph_fingerprint(np.stack([self.adjacency.sources, self.adjacency.targets]), self.num_nodes, None)
+
+    def sorted(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Bring values per column of ``edge_index`` into this order.
+
+        Raises:
+            InvalidParameterError: If there are more or fewer than columns.
+        """
+        if values.shape != (self.num_edges,):
+            raise InvalidParameterError(
+                f"`p_delete` must be a number or have one entry per column of `edge_index` ({self.num_edges:,}), got "
+                f"{values.size:,} entries. Was the graph prepared or split after they were chosen?"
+            )
+        return values[self.order]
+
+    def proper(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Leave out the self-loops: from this order to that of ``adjacency``."""
+        return values[self.is_proper]
+
+    def in_columns(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Undo `sorted`: from this order to the columns of ``edge_index``."""
+        columns = np.empty_like(values)
+        columns[self.order] = values
+        return columns
+
+
+def probability_arrays(adjacency: Adjacency, smoothing: InterceptionSmoothing) -> tuple[FloatArray, FloatArray]:
+    """Return p_d per edge, float64 (num_edges,), and p_a per node, float64 (num_nodes,), in the order of ``adjacency``.
+
+    Raises:
+        InvalidParameterError: If an array has another length.
+    """
+    smoothing.check_lengths(num_edges=adjacency.num_edges, num_nodes=adjacency.num_nodes, edges="edge of the Adjacency")
+    return (
+        np.broadcast_to(np.asarray(smoothing.p_delete), (adjacency.num_edges,)).copy(),
+        np.broadcast_to(np.asarray(smoothing.p_ablate), (adjacency.num_nodes,)).copy(),
+    )

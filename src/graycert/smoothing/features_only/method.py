@@ -1,0 +1,86 @@
+"""Certify the floor: the model that is shown each target alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from graycert._types import IntArray
+from graycert.audit import audit_model
+from graycert.certificates import Setup
+from graycert.graph.conversion import simple_adjacency
+from graycert.graph.eligible_nodes import eligible_nodes
+from graycert.graph.receptive_field import receptive_fields
+from graycert.problem import Problem, classified
+from graycert.sampling import evaluation_mode
+from graycert.sampling.voting import check_scores, skip_logits_of
+from graycert.smoothing.protocol import Arrays, FromGraph, Method
+from graycert.threats import NodeFeatureThreat, NodeThreat
+
+
+class FeaturesOnlyMethod(Method):
+    """Show the model one node and no edge at a time.
+
+    Guarantee:
+        The prediction is a function of the target's own features; nothing done to other nodes or to edges changes it.
+        That is so by construction, one forward pass per target, for every model that is a function of its arguments,
+        which the audit tests.
+
+    References:
+        docs/proofs/features_only.md.
+    """
+
+    def prepare(self, problem: Problem) -> Problem:
+        """Audit the model, for being a function of its arguments and for the fields that eligible nodes are counted in."""
+        audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
+        audit.require()
+        return problem.with_setup(num_layers=audit.num_layers)
+
+    def from_graph(self, problem: Problem) -> FromGraph:
+        """Count the nodes that could attack the model if it were shown the graph, so that curves compare."""
+        adjacency = simple_adjacency(problem.data.edge_index, num_nodes=problem.setup.num_nodes)
+        fields = receptive_fields(adjacency, problem.targets, num_layers=problem.num_layers)
+        sizes = fields.sizes.astype(np.int64)
+        threat = problem.threat
+        if isinstance(threat, NodeThreat):
+            threat = threat.hostile_nodes()
+        if isinstance(threat, NodeFeatureThreat):
+            counts = eligible_nodes(problem.data, problem.targets, threat, num_layers=problem.num_layers).counts
+        elif threat.unit == "edges":
+            counts = np.full(problem.targets.size, problem.setup.num_edges, dtype=np.int64)
+        else:
+            counts = np.full(problem.targets.size, problem.setup.num_nodes - 1, dtype=np.int64)
+        return FromGraph(arrays={"num_eligible": counts, "receptive_field_size": sizes})
+
+    def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
+        """Classify every target, alone."""
+        del found
+        model: nn.Module = problem.model
+        where = problem.execution.place() or next((p.device for p in model.parameters()), torch.device("cpu"))
+        x = problem.data.x.to(where)
+        with torch.inference_mode(), evaluation_mode(model):
+            model.to(where)
+            whole = check_scores(model(x, problem.data.edge_index.to(where)), num_nodes=x.size(0), x=x)
+            own = [_alone(model, x[target : target + 1]) for target in problem.targets.tolist()]
+        setup = classified(problem, num_classes=whole.size(1), engine="torch, one node per pass")
+        return setup, {"own_prediction": torch.stack(own).cpu().numpy()}
+
+    def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
+        """Certify against all eligible nodes, if the target itself is not one of them."""
+        prediction: IntArray = drawn["own_prediction"].astype(np.int64)
+        return {"prediction": prediction, "radius": np.where(problem.exposed(), 0, found.arrays["num_eligible"])}
+
+
+def _alone(model: nn.Module, row: Tensor) -> Tensor:
+    """Return the class of a graph of one node without edges; NaN and infinite scores count as they compare."""
+    edges = torch.empty(2, 0, dtype=torch.long, device=row.device)
+    scores: Tensor = model(row, edges)[0]
+    skip = skip_logits_of(model, row)
+    scores = scores if skip is None else scores + skip[0]
+    return scores.argmax()
+
+
+METHOD = FeaturesOnlyMethod()

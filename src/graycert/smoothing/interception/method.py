@@ -1,0 +1,200 @@
+"""Certify with interception smoothing: audit, Δ̄ from the graph, votes from an engine, a rule."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert._compilation import announced
+from graycert._types import IntArray
+from graycert.audit import audit_model, convolution_of, refuse_exposed_target
+from graycert.bounds import PATH_BOUNDS, check_bound, evaluate_bounds
+from graycert.bounds.single_source_matrix import single_source_matrix
+from graycert.bounds.two_level import load_kernels
+from graycert.certificates import Setup
+from graycert.draws import UntilDecided
+from graycert.errors import UnsoundSetupError
+from graycert.problem import Problem, classified
+from graycert.rules import certify_counts
+from graycert.rules.event_search import search
+from graycert.sampling import Purpose, choose_engine
+from graycert.smoothing.fixed_votes import drawing, fixed_votes, foresee, the_draws
+from graycert.smoothing.interception.event_aware import event_aware_radii
+from graycert.smoothing.interception.until_decided import conclude_batches, draw_until_decided
+from graycert.smoothing.protocol import Arrays, FromGraph, Method
+from graycert.statistics import EstimationVotes, SelectionVotes
+from graycert.statistics.votes import row_sum
+from graycert.threats import StructuralThreat, Threat
+
+
+class InterceptionMethod(Method):
+    """The paper's certificate, and tighter ones from the same votes."""
+
+    def prepare(self, problem: Problem) -> Problem:
+        """Audit the model, count its steps, and find what its messages depend on."""
+        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+        audit = audit_model(
+            problem.model,
+            problem.data,
+            num_layers=problem.setup.num_layers,
+            ablation_token=problem.ablation_token,
+            seed=problem.setup.seed,
+        )
+        audit.require()
+        check_bound(problem.setup.bound, num_layers=audit.num_layers)
+        known = convolution_of(problem.model)
+        said = getattr(problem.threat, "convolution", None)
+        if known is not None and said is not None and said != known:
+            raise UnsoundSetupError(
+                "unknown-convolution",
+                f"`convolution` must be {known!r} for this model, whose layers are known, got {said!r}. Leave it out.",
+            )
+        return problem.with_setup(num_layers=audit.num_layers, convolution=known or said)
+
+    def from_graph(self, problem: Problem) -> FromGraph:
+        """Bound Δ for every target and radius."""
+        if problem.setup.bound not in PATH_BOUNDS:
+            load_kernels(problem.execution.say)
+        deltas = evaluate_bounds(
+            problem.the_graph.adjacency,
+            problem.targets,
+            smoothing=problem.smoothing_on_adjacency,
+            threat=_resolved(problem.setup),
+            num_layers=problem.num_layers,
+            max_radius=problem.setup.max_radius,
+            bound=problem.setup.bound,
+        )
+        arrays: Arrays = {
+            "delta_upper": deltas.delta_upper,
+            "delta_methods": deltas.methods,
+            "num_eligible": deltas.num_eligible,
+            "receptive_field_size": deltas.receptive_field_size,
+        }
+        return FromGraph(arrays=arrays, worst_set=deltas.worst_set)
+
+    def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
+        """Draw votes: a fixed number, or until each target is decided."""
+        setup, where = problem.setup, problem.execution
+
+        def engine_for(targets: IntArray) -> Any:
+            smoothing: Any = setup.smoothing.with_canonical_edges(problem.the_graph.in_columns)
+            return choose_engine(
+                problem.model,
+                problem.data,
+                targets,
+                smoothing=smoothing,
+                num_layers=problem.num_layers,
+                ablation_token=problem.ablation_token,
+                device=where.place(),
+                batch_size=where.batch_size,
+                engine=where.engine,
+                say=where.say,
+            )
+
+        engine = engine_for(problem.targets)
+        setup = classified(problem, num_classes=engine.num_classes, engine=engine.name)
+        if isinstance(setup.draws, UntilDecided):
+            return setup, draw_until_decided(problem, found.arrays["delta_upper"], engine, engine_for)
+        draws = the_draws(problem)
+        foresee(
+            problem,
+            found.arrays["delta_upper"],
+            num_classes=engine.num_classes,
+            num_estimation=draws.num_estimation,
+        )
+        if setup.the_rule.needs != "predictions":
+            return setup, fixed_votes(engine, problem)
+        with drawing(problem) as advance:
+            selection = engine.votes(setup.seed, Purpose.SELECTION, num_samples=draws.num_selection, progress=advance)
+            singles = engine.predictions(
+                setup.seed, Purpose.ESTIMATION, num_samples=draws.num_estimation, progress=advance
+            )
+        estimation = count_predictions(singles, num_classes=engine.num_classes)
+        return setup, {
+            "selection_votes": selection,
+            "estimation_votes": estimation,
+            "estimation_predictions": singles,
+        }
+
+    def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
+        """Conclude by the rule asked for."""
+        setup = problem.setup
+        if setup.the_rule.needs == "batches":
+            arrays = conclude_batches(problem, found.arrays["delta_upper"], drawn)
+            return arrays | _attackers(arrays["radius"], found, {})
+        selection, estimation = drawn["selection_votes"], drawn["estimation_votes"]
+        by_counts = "sound" if setup.the_rule.needs == "predictions" else setup.rule
+        votes = certify_counts(
+            SelectionVotes(selection, row_sum("selection_votes", selection)),
+            EstimationVotes(estimation, row_sum("estimation_votes", estimation)),
+            found.arrays["delta_upper"],
+            alpha=problem.level,
+            rule=by_counts,
+        )
+        arrays = {
+            "prediction": votes.prediction,
+            "p_lower": votes.p_lower,
+            "p_upper": votes.p_upper,
+            "radius": votes.radius,
+        }
+        failing: dict[int, IntArray] = {}
+        if setup.the_rule.needs == "predictions":
+            with announced(problem.execution.say, "the event-aware rule", search):
+                radius, undecided, failing = event_aware_radii(
+                    problem,
+                    found.arrays["delta_upper"],
+                    predictions=drawn["estimation_predictions"],
+                    majority=votes.prediction,
+                )
+            arrays |= {"radius": radius, "undecided": undecided}
+            given_up = int(np.count_nonzero(undecided))
+            if given_up and problem.execution.say is not None:
+                problem.execution.say(
+                    f"for {given_up:,} of {undecided.size:,} targets the search was given up: their radius may be larger"
+                )
+        return arrays | _attackers(arrays["radius"], found, failing)
+
+    def single_sources(self, problem: Problem) -> Any:
+        """Return Theorem 2 for each target and node."""
+        threat: Any = problem.threat
+        return single_source_matrix(
+            problem.the_graph.adjacency,
+            problem.targets,
+            smoothing=problem.smoothing_on_adjacency,
+            threat=threat,
+            num_layers=problem.num_layers,
+        )
+
+
+def count_predictions(predictions: NDArray[Any], *, num_classes: int) -> IntArray:
+    """Return votes per class from the class of each vote, shape (num_targets, num_classes)."""
+    votes = np.zeros((predictions.shape[0], num_classes), dtype=np.int64)
+    for number in range(num_classes):
+        votes[:, number] = np.count_nonzero(predictions == number, axis=1)
+    return votes
+
+
+def _resolved(setup: Setup) -> Threat:
+    """Return the threat with what is known of the model's messages."""
+    threat = setup.threat
+    if isinstance(threat, StructuralThreat) and threat.convolution is None:
+        return replace(threat, convolution=setup.convolution)
+    return threat
+
+
+def _attackers(radius: IntArray, found: FromGraph, failing: Mapping[int, IntArray]) -> Arrays:
+    """Return the nodes to protect first: sets that break the next radius, as far as known, else the most harmful."""
+    if found.worst_set is None:
+        return {}
+    sets = [
+        failing[row] if row in failing else found.worst_set(row, int(radius[row]) + 1) for row in range(radius.size)
+    ]
+    attackers = np.full((radius.size, max((each.size for each in sets), default=0)), -1, dtype=np.int64)
+    for row, nodes in enumerate(sets):
+        attackers[row, : nodes.size] = nodes
+    return {"attackers": attackers}
+
+
+METHOD = InterceptionMethod()

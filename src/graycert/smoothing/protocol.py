@@ -1,0 +1,267 @@
+"""What a way to smooth and certify consists of: its parameters and claims here, without torch; its work in a `Method`.
+
+A new one is a folder with a subclass of `Smoothing` and a `Method`, and an entry in ``graycert.smoothing.SMOOTHINGS``:
+the command line, files, tables, reports, verification and experiments follow from what it declares.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+from numpy.typing import NDArray
+
+from graycert._fields import Field
+from graycert._parameters import Parameters
+from graycert._types import IntArray
+from graycert._validation import check_choice
+from graycert.draws import AnyDraws, Draws, UntilDecided
+from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.threats.threat import Threat
+
+if TYPE_CHECKING:
+    from graycert.certificates import Certificates, Setup
+    from graycert.problem import Problem
+
+Follows = Literal["again", "early stopping", "possible labels", "one adversary"]
+FOLLOWS: tuple[Follows, ...] = ("again", "early stopping", "possible labels", "one adversary")
+"""What can be concluded beyond a certificate per target."""
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What is proved of a smoothing against one threat.
+
+    Args:
+        threat: Name of the threat.
+        proofs: Page of docs/proofs for each rule, by its name, the default first; empty for a rule that proves nothing
+            and only compares with published numbers.
+        follows: Page of docs/proofs for what else follows from votes, by its name.
+    """
+
+    threat: str
+    proofs: Mapping[str, str]
+    follows: Mapping[Follows, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Whether a combination of smoothing, threat, rule and conclusion is certified.
+
+    Attributes:
+        status: "proved", "compared" (computed, but it proves nothing: rule "paper") or "refused".
+        proof: Page of docs/proofs, if proved.
+        slug: Entry of docs/messages.md, if refused.
+        reason: Why it is refused, and what to do instead.
+    """
+
+    status: Literal["proved", "compared", "refused"]
+    proof: str = ""
+    slug: str = ""
+    reason: str = ""
+
+    def require(self) -> None:
+        """Raise if it is refused.
+
+        Raises:
+            UnsoundSetupError: With the slug.
+        """
+        if self.status == "refused":
+            raise UnsoundSetupError(self.slug, self.reason)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FromGraph:
+    """What a method computes of the graph alone.
+
+    Attributes:
+        arrays: Arrays of stage "graph" by name; ``num_eligible`` and ``receptive_field_size`` at least.
+        worst_set: Called with the position of a target and a number of nodes: those that harm it most, as far as is
+            known; None if nothing is.
+    """
+
+    arrays: Arrays
+    worst_set: Callable[[int, int], IntArray] | None = None
+
+
+class Method(ABC):
+    """The work of a smoothing, in the steps that `graycert.certification` goes through."""
+
+    @abstractmethod
+    def prepare(self, problem: "Problem") -> "Problem":
+        """Refuse a model that cannot be certified; return the problem with what was found of the model in its set-up."""
+
+    @abstractmethod
+    def from_graph(self, problem: "Problem") -> FromGraph:
+        """Compute what the graph alone says; ``problem.model`` may be None."""
+
+    @abstractmethod
+    def draw(self, problem: "Problem", found: FromGraph) -> tuple["Setup", Arrays]:
+        """Draw votes, or evaluate the model; return the set-up with engine and classes, and arrays of stage "drawn"."""
+
+    @abstractmethod
+    def conclude(self, problem: "Problem", found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
+        """Return arrays of stage "concluded": prediction and radius at least. Nothing is drawn.
+
+        ``problem.graph`` is None where the smoothing does not need the graph and it is not at hand.
+        """
+
+    def single_sources(self, problem: "Problem") -> Any:
+        """Return upper bounds of Δ_w as a sparse matrix (num_targets, num_nodes), for one adversary against all targets.
+
+        Raises:
+            UnsoundSetupError: ``no-proof``, where the smoothing claims nothing about that.
+        """
+        raise UnsoundSetupError(
+            "no-proof", f"The smoothing '{problem.smoothing.name}' has no bounds of single nodes that can be added up."
+        )
+
+
+class Smoothing(Parameters, ABC):
+    """A family of graphs that a classifier is smoothed over, and what is known of it.
+
+    Attributes:
+        claims: What is proved, the default threat first. Everything else is refused.
+        draws_allowed: What `certify` may be told to draw, the default first; nothing if nothing is drawn.
+        bounds: Names of its bounds on Δ, the default first.
+        adds: Arrays that its results have besides those of every result.
+        method_home: Module of its `Method`, which is called ``METHOD``.
+        needs_graph: Whether a conclusion from stored votes needs the graph, beyond what the result holds of it.
+        examines_all_radii: Whether every radius is known, so that ``max_radius`` has no meaning.
+    """
+
+    claims: ClassVar[tuple[Claim, ...]]
+    draws_allowed: ClassVar[tuple[type[AnyDraws], ...]] = (Draws,)
+    bounds: ClassVar[tuple[str, ...]] = ("auto",)
+    adds: ClassVar[tuple[Field, ...]] = ()
+    method_home: ClassVar[str]
+    needs_graph: ClassVar[bool] = False
+    examines_all_radii: ClassVar[bool] = False
+
+    @abstractmethod
+    def classifier(self, setup: "Setup") -> str:
+        """Say what is certified, to follow "the classifier", as a whole sentence or two."""
+
+    def default_draws(self) -> AnyDraws | None:
+        """Return what is drawn if nothing else is said."""
+        return self.draws_allowed[0]() if self.draws_allowed else None
+
+    def chance(self, certificates: "Certificates") -> str | None:
+        """Say how surely the statements hold; None for the sentence that fits the rule and the failure probability."""
+        del certificates
+        return None
+
+    def bound_in_words(self, setup: "Setup") -> str:
+        """Say what Δ̄ comes from and what that means for the radii."""
+        return (
+            "Radii are lower bounds: Δ̄(ρ), the probability that a hostile message arrives, is bounded from above "
+            f"(bound '{setup.bound}'), so a prediction may hold further than stated."
+        )
+
+    @property
+    def method(self) -> Method:
+        """The code that does the work; loads torch."""
+        return cast("Method", import_module(self.method_home).METHOD)
+
+    def with_canonical_edges(self, reorder: Callable[[NDArray[Any]], NDArray[Any]]) -> "Smoothing":
+        """Return the smoothing with values per edge in another order; most have none."""
+        del reorder
+        return self
+
+    def check_graph(self, *, num_edges: int, num_nodes: int) -> None:
+        """Refuse parameters that are not of a graph with so many edges and nodes."""
+
+    @classmethod
+    def default_rule(cls, threat: Threat, draws: AnyDraws | None) -> str:
+        """Return the rule if none is asked for."""
+        if isinstance(draws, UntilDecided):
+            return "sequential"
+        found = next((claim for claim in cls.claims if claim.threat == threat.name), cls.claims[0])
+        return next(iter(found.proofs))
+
+    @classmethod
+    def cell(cls, threat: str, rule: str, follows: Follows | None = None) -> Cell:
+        """Say whether a combination is certified.
+
+        Args:
+            threat: Name of a threat.
+            rule: Name of a rule.
+            follows: What else is to follow; None for the certificate per target.
+        """
+        claim = next((claim for claim in cls.claims if claim.threat == threat), None)
+        known = ", ".join(claim.threat for claim in cls.claims)
+        if claim is None:
+            reason = (
+                f"Nothing is proved about the smoothing '{cls.name}' against the threat '{threat}'. It is certified "
+                f"against: {known}."
+            )
+            return cls.refusal(threat) or Cell(status="refused", slug="no-proof", reason=reason)
+        if rule not in claim.proofs:
+            return Cell(
+                status="refused",
+                slug="no-proof",
+                reason=f"Nothing is proved about the smoothing '{cls.name}' by the rule '{rule}' against the threat "
+                f"'{threat}'. Rules with a proof: {', '.join(name for name, page in claim.proofs.items() if page)}.",
+            )
+        page = claim.proofs[rule]
+        if follows is None or follows == "again":
+            return Cell(status="proved", proof=page) if page else Cell(status="compared")
+        if not page:
+            return Cell(
+                status="refused",
+                slug="unsound-rule",
+                reason=f"`rule` must be a sound one for this, got {rule!r}, whose margins and radii are not proved. "
+                "Certify with rule 'sound'.",
+            )
+        if follows == "early stopping":
+            if rule == "sequential":
+                return Cell(status="proved", proof=page)
+            reason = "Sampling that stops when the votes decide is certified by the rule 'sequential' alone, got rule "
+            return Cell(status="refused", slug="no-proof", reason=f"{reason}'{rule}'.")
+        if follows not in claim.follows or rule == "sequential":
+            reason = (
+                f"Nothing is proved about {_IN_WORDS[follows]} with the smoothing '{cls.name}', the threat '{threat}' and "
+                f"the rule '{rule}'."
+            )
+            return Cell(status="refused", slug="no-proof", reason=reason)
+        return Cell(status="proved", proof=claim.follows[follows])
+
+    @classmethod
+    def refusal(cls, threat: str) -> Cell | None:
+        """Return a reason of its own why a threat is refused."""
+        del threat
+        return None
+
+    def check(self, *, threat: Threat, rule: str, draws: AnyDraws | None, bound: str) -> None:
+        """Refuse what is not proved, and arguments that mean nothing here.
+
+        Raises:
+            InvalidParameterError: If ``draws`` or ``bound`` do not belong to this smoothing.
+            UnsoundSetupError: If nothing is proved of the combination.
+        """
+        check_choice("bound", bound, self.bounds, hint=f"These are the bounds of the smoothing '{self.name}'.")
+        allowed = " or ".join(f"graycert.{each.__name__}" for each in self.draws_allowed)
+        if self.draws_allowed and not isinstance(draws, self.draws_allowed):
+            raise InvalidParameterError(
+                f"`draws` must be {allowed} for the smoothing '{self.name}', got {draws!r}. Leave it out for the default."
+            )
+        if not self.draws_allowed and draws is not None:
+            raise InvalidParameterError(
+                f"`draws` must be None for the smoothing '{self.name}', because nothing is drawn, got {draws!r}. Leave it "
+                "out."
+            )
+        self.cell(threat.name, rule).require()
+        if isinstance(draws, UntilDecided) is not (rule == "sequential"):
+            raise InvalidParameterError(
+                f"`rule` must be 'sequential' if and only if `draws` is graycert.UntilDecided, got {rule!r} and {draws!r}. "
+                "Only bets may be looked at while votes come in, and they need votes batch by batch. Leave `rule` out."
+            )
+
+
+_IN_WORDS: dict[str, str] = {
+    "possible labels": "the labels that hostile nodes could force",
+    "one adversary": "one adversary against all targets",
+}

@@ -1,0 +1,252 @@
+"""Certify under node retention (App. J): without a confidence level where a receptive field is small enough."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch_geometric.nn import MessagePassing
+
+from graycert._progress import progress_bar
+from graycert._rounding import fraction_up
+from graycert._types import BoolArray, FloatArray, IntArray
+from graycert.audit import audit_model, refuse_exposed_target
+from graycert.certificates import Setup
+from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.graph import Adjacency, receptive_fields
+from graycert.graph.reduced_representatives import ReducedRepresentatives, reduced_representatives
+from graycert.problem import Problem, classified
+from graycert.rules import certify_counts
+from graycert.sampling import Purpose
+from graycert.smoothing.fixed_votes import the_draws
+from graycert.smoothing.protocol import Arrays, FromGraph, Method
+from graycert.smoothing.retention.bound import retention_delta_bound
+from graycert.smoothing.retention.deterministic import DeterministicCertificate, certify_derandomized
+from graycert.smoothing.retention.draws import NodeRetentionEngine, build_retention_engine
+from graycert.statistics import EstimationVotes, SelectionVotes
+from graycert.statistics.votes import row_sum
+from graycert.threats import convolution_family
+
+MOST_HOSTILE = 10_000  # looked at where no largest radius is given
+
+
+class RetentionMethod(Method):
+    r"""Evaluate a target with at most τ kept sets on all of them, each class of equal ones once; draw for the others.
+
+    Guarantee:
+        Exact targets: the label probabilities are exact, and the certificate is deterministic (`certify_derandomized`),
+        for the labels as they were computed; near-ties of scores may fall differently in another evaluation. They
+        abstain only at an exact tie. Sampled targets get votes from drawn kept sets of the same smoothed classifier,
+        and Δ̄ from the graph (`retention_delta_bound`), by the rule "sound". Which targets are exact depends on the
+        graph alone.
+
+    References:
+        Scholten et al. (2022), Appendix J and Corollary 1; docs/proofs/derandomization.md.
+    """
+
+    def prepare(self, problem: Problem) -> Problem:
+        """Audit the model; warn of targets that may be hostile themselves, whose radius is 0 at most."""
+        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+        _warn_of_hostile_targets(problem)
+        audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
+        audit.require()
+        return problem.with_setup(num_layers=audit.num_layers)
+
+    def from_graph(self, problem: Problem) -> FromGraph:
+        """Bound Δ for every target, and count kept sets."""
+        smoothing: Any = problem.smoothing
+        fields = [_Field.of(problem, target) for target in problem.targets.tolist()]
+        exact = [field.num_kept_sets <= smoothing.tau for field in fields]
+        return FromGraph(
+            arrays={
+                "delta_upper": np.stack([field.delta_upper for field in fields]),
+                "num_eligible": np.array([field.eligible.sum() for field in fields], dtype=np.int64),
+                "receptive_field_size": np.array([field.eligible.size for field in fields], dtype=np.int64),
+                "evaluation": np.where(exact, "exact", "sampled"),
+                "num_kept_sets": np.array([str(field.num_kept_sets) for field in fields]),
+            }
+        )
+
+    def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
+        """Evaluate exact targets on all classes of kept sets, and draw for the others."""
+        smoothing: Any = problem.smoothing
+        draws, seed = the_draws(problem), problem.setup.seed
+        hops = hops_of_classes(problem.model, problem.num_layers)
+        engine = build_retention_engine(
+            problem.model,
+            problem.data,
+            smoothing=smoothing,
+            num_layers=problem.num_layers,
+            hops=hops,
+            device=problem.execution.place(),
+        )
+        size = problem.targets.size
+        selection, estimation = (np.zeros((size, engine.num_classes), dtype=np.int64) for _ in range(2))
+        labels: list[IntArray] = []
+        with progress_bar("evaluating", total=size, unit="targets", shown=problem.execution.progress) as advance:
+            for row, target in enumerate(problem.targets.tolist()):
+                labels.append(np.empty(0, dtype=np.int64))
+                if found.arrays["evaluation"][row] == "exact":
+                    labels[-1] = _labels(engine, target, tau=smoothing.tau)
+                else:
+                    selection[row] = engine.votes(target, seed, Purpose.SELECTION, num_samples=draws.num_selection)
+                    estimation[row] = engine.votes(target, seed, Purpose.ESTIMATION, num_samples=draws.num_estimation)
+                advance(1)
+        setup = classified(problem, num_classes=engine.num_classes, engine="torch, kept sets")
+        return setup, {
+            "selection_votes": selection,
+            "estimation_votes": estimation,
+            "hops": np.array(-1 if hops is None else hops, dtype=np.int64),
+            "kept_set_starts": np.cumsum([0, *(each.size for each in labels)]).astype(np.int64),
+            "kept_set_labels": np.concatenate(labels),
+        }
+
+    def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
+        """Certify exact targets with certainty, and the others by their votes."""
+        delta_upper, size = found.arrays["delta_upper"], problem.targets.size
+        prediction, radius = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        p_lower, p_upper = np.zeros(size), np.zeros(size)
+        broken_by: list[tuple[int, ...]] = [()] * size
+        exact = found.arrays["evaluation"] == "exact"
+        for row in np.flatnonzero(exact).tolist():
+            certificate = _certified_exactly(problem, row, drawn)
+            prediction[row], radius[row] = certificate.prediction, certificate.radius
+            p_lower[row], p_upper[row] = _probabilities(certificate)
+            broken_by[row] = certificate.broken_by or ()
+        rest = np.flatnonzero(~exact)
+        if rest.size:
+            selection, estimation = drawn["selection_votes"][rest], drawn["estimation_votes"][rest]
+            sampled = certify_counts(
+                SelectionVotes(selection, row_sum("selection_votes", selection)),
+                EstimationVotes(estimation, row_sum("estimation_votes", estimation)),
+                delta_upper[rest],
+                alpha=problem.level,
+                rule=problem.setup.rule,
+            )
+            prediction[rest], radius[rest] = sampled.prediction, sampled.radius
+            p_lower[rest], p_upper[rest] = sampled.p_lower, sampled.p_upper
+        attackers = np.full((size, max(map(len, broken_by))), -1, dtype=np.int64)
+        for row, nodes in enumerate(broken_by):
+            attackers[row, : len(nodes)] = nodes
+        return {
+            "prediction": prediction,
+            "radius": radius,
+            "p_lower": p_lower,
+            "p_upper": p_upper,
+            "attackers": attackers,
+        }
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What the graph alone says about a target."""
+
+    num_kept_sets: int
+    eligible: BoolArray
+    delta_upper: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, target: int) -> "_Field":
+        adjacency, smoothing = problem.the_graph.adjacency, problem.smoothing
+        nodes, eligible = _eligible(problem, target)
+        others = nodes.size - 1
+        num_kept = smoothing.num_kept(others)  # type: ignore[attr-defined]
+        hostile = np.zeros(adjacency.num_nodes, dtype=np.bool_)
+        hostile[nodes] = eligible
+        delta_upper = retention_delta_bound(
+            adjacency,
+            target,
+            num_layers=problem.num_layers,
+            num_kept=num_kept,
+            eligible=hostile,
+            max_radius=problem.setup.max_radius or min(MOST_HOSTILE, adjacency.num_nodes),
+        )
+        return cls(comb(others, num_kept), eligible, delta_upper)
+
+
+def _eligible(problem: Problem, target: int) -> tuple[IntArray, BoolArray]:
+    """Return the receptive field, the target first, and which of its nodes may be hostile."""
+    threat: Any = problem.threat
+    adjacency: Adjacency = problem.the_graph.adjacency
+    field = receptive_fields(adjacency, [target], num_layers=problem.num_layers)
+    return field.nodes, threat.eligible(field.nodes, field.distances, num_nodes=adjacency.num_nodes)
+
+
+def _labels(engine: NodeRetentionEngine, target: int, *, tau: int) -> IntArray:
+    found = engine.label_representatives(target, tau=tau)
+    assert found is not None  # there are at most as many classes as kept sets
+    return found.labels
+
+
+def _certified_exactly(problem: Problem, row: int, drawn: Mapping[str, NDArray[Any]]) -> DeterministicCertificate:
+    """Certify one exact target from the labels of its classes of kept sets.
+
+    Raises:
+        InvalidParameterError: If there are not as many labels as classes.
+    """
+    target = int(problem.targets[row])
+    starts, hops = drawn["kept_set_starts"], int(drawn["hops"])
+    labels = drawn["kept_set_labels"][starts[row] : starts[row + 1]]
+    nodes, eligible = _eligible(problem, target)
+    smoothing: Any = problem.smoothing
+    found: ReducedRepresentatives = reduced_representatives(
+        problem.the_graph.adjacency,
+        target,
+        num_layers=problem.num_layers,
+        num_kept=smoothing.num_kept(nodes.size - 1),
+        hops=None if hops < 0 else hops,
+        max_representatives=smoothing.tau,
+    )
+    if found.num_classes != labels.size:
+        raise InvalidParameterError(
+            f"`kept_set_labels` must have one label for each of the {found.num_classes} classes of kept sets of node "
+            f"{target}, got {labels.size}."
+        )
+    return certify_derandomized(
+        found,
+        labels.astype(np.int64),
+        num_classes=problem.setup.num_classes,
+        eligible=eligible,
+        num_layers=problem.num_layers,
+        max_radius=problem.setup.max_radius or max(1, int(eligible.sum())),
+    )
+
+
+def _probabilities(certificate: DeterministicCertificate) -> tuple[float, float]:
+    """Return the probability of the reported class rounded down, and the largest of another class rounded up."""
+    shares: list[Fraction] = list(certificate.labels.p_lower)
+    chosen = shares.pop(certificate.prediction)
+    return 0.0 - fraction_up(-chosen), fraction_up(max(shares))
+
+
+def hops_of_classes(model: Any, num_layers: int) -> int | None:
+    """Return ``num_layers`` if no layer reads its sender's degree, as far as is known, else None.
+
+    Convolutions that are known not to (GAT, GATv2, SAGE, GIN; see `convolution_family`) get the coarser classes of kept
+    nodes within ``num_layers`` hops, all others those by paths of any length, which are right for every model whose
+    degrees are in-degrees (GCN, soft medoid). Wrong knowledge costs no guarantee: what is certified is the classifier
+    that sees the connected part alone.
+    """
+    convolutions = {type(module).__name__ for module in model.modules() if isinstance(module, MessagePassing)}
+    try:
+        families = {convolution_family(name) for name in convolutions}
+    except UnsoundSetupError:
+        return None
+    return num_layers if families == {"local"} else None
+
+
+def _warn_of_hostile_targets(problem: Problem) -> None:
+    hostile = int(problem.exposed().sum())
+    if hostile:
+        warnings.warn(
+            f"{hostile:,} of {problem.targets.size:,} targets may be hostile themselves. Node retention always keeps the "
+            "target, so their radius is 0 at most. Use NodeFeatureThreat(min_distance=1).",
+            stacklevel=4,
+        )
+
+
+METHOD = RetentionMethod()

@@ -1,0 +1,134 @@
+r"""Certify votes of hash-made subgraphs, in the style of AGNNCert and PGNNCert (Li et al. 2025).
+
+The directed edges are divided among T subgraphs by a hash of their source: edge (u, w) lies in subgraph h(u). Every
+subgraph has all nodes with their features. One GNN classifies a target in each of them, and the class with the most
+votes wins, ties going to the smaller class.
+
+The adversary knows everything, hash and weights included. The target itself is trusted, because its own features are in
+every subgraph. The guarantee is deterministic. Against `FeaturesAndOutEdgesThreat` the radius is the rival's own, from
+the votes alone; against `NodeFeatureThreat`, where the structure is fixed, it is tightened: only subgraphs count in which
+a node that may be hostile has a path to the target. Nobody may change which node has which number, and the model is
+fixed: training data are not attacked (PGNNCert's case, which needs one model per subgraph).
+
+The proof is in docs/proofs/subgraph_voting.md.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert._types import BoolArray, IntArray
+from graycert.audit import audit_model
+from graycert.certificates import Setup
+from graycert.errors import UnsoundSetupError
+from graycert.graph import receptive_fields
+from graycert.graph.conversion import simple_adjacency
+from graycert.graph.eligible_nodes import EligibleNodes, eligible_nodes
+from graycert.problem import Problem, classified
+from graycert.smoothing.protocol import Arrays, FromGraph, Method
+from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
+from graycert.smoothing.subgraphs.flipped_votes import attackable_radius, majority_radius
+from graycert.threats import NodeFeatureThreat
+
+
+class SubgraphMethod(Method):
+    r"""Count votes.
+
+    $$M = \min_{b \ne a} \Bigl\lfloor \frac{n_a - n_b - [a > b]}{2} \Bigr\rfloor$$
+
+    Guarantee:
+        Exact integers, hold with certainty, and assume that the model is local, which the audit tests. If all
+        attackable subgraphs can be made to vote for anything, the radius is the largest such number. There is no
+        abstaining.
+
+    References:
+        Li and Wang (2025), AGNNCert (node-centred division); docs/proofs/subgraph_voting.md.
+    """
+
+    def prepare(self, problem: Problem) -> Problem:
+        """Refuse a target that may be hostile; audit the model."""
+        exposed = problem.exposed()
+        if bool(exposed.any()):
+            raise UnsoundSetupError(
+                "target-in-every-subgraph",
+                f"The features of target {int(problem.targets[exposed][0])} are in every subgraph, so a hostile target "
+                "changes all votes at once. Use NodeFeatureThreat(min_distance=1), or trust the targets.",
+            )
+        audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
+        audit.require()
+        return problem.with_setup(num_layers=audit.num_layers)
+
+    def from_graph(self, problem: Problem) -> FromGraph:
+        """Count the nodes that may be hostile: within reach, or all others if they may add edges."""
+        size = problem.targets.size
+        adjacency = simple_adjacency(problem.data.edge_index, num_nodes=problem.setup.num_nodes)
+        fields = receptive_fields(adjacency, problem.targets, num_layers=problem.num_layers)
+        eligible = _eligible(problem)
+        counts = np.full(size, problem.setup.num_nodes - 1) if eligible is None else eligible.counts
+        return FromGraph(
+            arrays={
+                "num_eligible": counts.astype(np.int64),
+                "receptive_field_size": fields.sizes.astype(np.int64),
+            }
+        )
+
+    def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
+        """Classify every target in every subgraph."""
+        del found
+        classifier = SubgraphClassifier.build(problem.model, problem.data, problem.targets)
+        setup = classified(problem, num_classes=classifier.num_classes, engine="torch, one subgraph per pass")
+        winners = [classifier.scores(edges).argmax(dim=1).cpu().numpy() for edges in _subgraphs(problem)]
+        return setup, {"subgraph_predictions": np.stack(winners, axis=1)}
+
+    def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
+        """Count how many votes must change, and how many nodes that takes."""
+        predictions = drawn["subgraph_predictions"]
+        rows = np.arange(problem.targets.size)
+        votes = np.zeros((rows.size, problem.setup.num_classes), dtype=np.int64)
+        attackable_votes = np.zeros_like(votes)
+        eligible = _eligible(problem)
+        for number, edges in enumerate(_subgraphs(problem)):
+            winner = predictions[:, number]
+            votes[rows, winner] += 1
+            attackable_votes[rows, winner] += (
+                1
+                if eligible is None
+                else is_attackable(edges, problem.targets, eligible, num_layers=problem.num_layers)
+            )
+        radius = (
+            majority_radius(votes)
+            if eligible is None
+            else attackable_radius(votes, attackable_votes, found.arrays["num_eligible"])
+        )
+        return {
+            "prediction": votes.argmax(axis=1).astype(np.int64),
+            "radius": radius,
+            "num_attackable": attackable_votes.sum(axis=1),
+        }
+
+
+def _subgraphs(problem: Problem) -> Any:
+    smoothing: Any = problem.smoothing
+    number = smoothing.num_subgraphs
+    division = hash_division(problem.setup.num_nodes, num_subgraphs=number, seed=problem.setup.seed)
+    return subgraphs(problem.data.edge_index, division, num_subgraphs=number)
+
+
+def _eligible(problem: Problem) -> EligibleNodes | None:
+    """Return who may be hostile to whom within reach; None where hostile nodes may add edges: then anyone."""
+    if not isinstance(problem.threat, NodeFeatureThreat):
+        return None
+    return eligible_nodes(problem.data, problem.targets, problem.threat, num_layers=problem.num_layers)
+
+
+def is_attackable(edges: Any, targets: IntArray, eligible: EligibleNodes, *, num_layers: int) -> BoolArray:
+    """Return for which targets an eligible node has a path of at most ``num_layers`` of these edges."""
+    adjacency = simple_adjacency(edges, num_nodes=eligible.num_nodes)
+    fields = receptive_fields(adjacency, targets, num_layers=num_layers)
+    hostile = eligible.contain(fields.rows, fields.nodes)
+    return np.bincount(fields.rows[hostile], minlength=targets.size) > 0
+
+
+METHOD = SubgraphMethod()

@@ -1,0 +1,42 @@
+"""What all adversaries have in common."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from graycert._parameters import Parameters
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Threat(Parameters):
+    """An adversary with a budget ρ: what a certificate of radius ρ is about.
+
+    Attributes:
+        unit: What the budget counts, in the plural.
+        within_field: Whether only what lies in the target's receptive field can be of use to the adversary, so that
+            ``num_eligible`` counts nodes of the field.
+    """
+
+    unit: ClassVar[str] = "nodes"
+    within_field: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def includes_target(self) -> bool:
+        """Whether a target may be hostile itself (unless it is trusted)."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return who is hostile, in words."""
+
+    @property
+    @abstractmethod
+    def statement(self) -> str:
+        """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
+
+    def is_no_wider_than(self, before: "Threat") -> bool:
+        """Whether votes that were drawn against ``before`` may be concluded from again for this threat.
+
+        Votes do not depend on the threat, but a model may show what the first threat excluded.
+        """
+        return self.includes_target <= before.includes_target
