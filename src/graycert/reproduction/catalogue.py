@@ -15,9 +15,8 @@ from graycert.reproduction.experiment import SCALES, Experiment, Kind
 from graycert.reproduction.formula import formula_kind
 
 KINDS = {
-    "baseline-curves": "graycert.reproduction.kinds.baseline_curves:BaselineCurves",
-    "certified-curves": "graycert.reproduction.kinds.certified_curves:CertifiedCurves",
     "collective-curves": "graycert.reproduction.kinds.collective_curves:CollectiveCurves",
+    "curves": "graycert.reproduction.kinds.curves:Curves",
     "derandomization": "graycert.reproduction.kinds.derandomization:Derandomization",
     "naive-baseline": "graycert.reproduction.kinds.naive_baseline:NaiveBaseline",
     "pareto": "graycert.reproduction.kinds.pareto:ParetoFronts",
