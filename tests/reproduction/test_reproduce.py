@@ -155,4 +155,4 @@ def test_the_example_in_the_documentation_is_an_experiment():
     (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     experiment = parse(text, "docs/experiments.md")
     (claim,) = experiment.claims
-    assert claim.measure == f"{experiment.settings['series'][0]['label']}: certified ratio at 3"
+    assert claim.measure == f"{experiment.settings['curves'][0]['label']}: certified ratio at 3"

@@ -12,22 +12,26 @@ from pydantic import ValidationError
 
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.reproduction.experiment import SCALES, Experiment, Kind
+from graycert.reproduction.formula import formula_kind
 
 KINDS = {
-    "baseline-curves": "graycert.reproduction.kinds.baseline_curves:BaselineCurves",
-    "bottleneck": "graycert.reproduction.kinds.bottleneck:Bottleneck",
-    "certified-curves": "graycert.reproduction.kinds.certified_curves:CertifiedCurves",
     "collective-curves": "graycert.reproduction.kinds.collective_curves:CollectiveCurves",
+    "curves": "graycert.reproduction.kinds.curves:Curves",
     "derandomization": "graycert.reproduction.kinds.derandomization:Derandomization",
     "naive-baseline": "graycert.reproduction.kinds.naive_baseline:NaiveBaseline",
     "pareto": "graycert.reproduction.kinds.pareto:ParetoFronts",
-    "radius-limit": "graycert.reproduction.kinds.radius_limit:RadiusLimit",
-    "shared-edges": "graycert.reproduction.kinds.shared_edges:SharedEdges",
-    "single-source-heatmap": "graycert.reproduction.kinds.single_source_heatmap:SingleSourceHeatmap",
     "sample-efficiency": "graycert.reproduction.kinds.sample_efficiency:SampleEfficiency",
     "smoothing-heatmap": "graycert.reproduction.kinds.smoothing_heatmap:SmoothingHeatmap",
 }
 """Where each kind is; imported when used."""
+
+FORMULAS = {
+    "bottleneck": "graycert.reproduction.formulas.bottleneck",
+    "radius-limit": "graycert.reproduction.formulas.ablation_limit",
+    "shared-edges": "graycert.reproduction.formulas.shared_edges",
+    "single-source-heatmap": "graycert.reproduction.formulas.single_source",
+}
+"""Kinds that are formulas, and where their functions are."""
 
 
 @cache
@@ -78,10 +82,14 @@ def kind_of(experiment: Experiment, settings: dict[str, Any]) -> Kind:
     Raises:
         InvalidParameterError: If the kind is unknown or the settings are wrong.
     """
-    if experiment.kind not in KINDS:
-        raise InvalidParameterError(f"`kind` must be one of {', '.join(KINDS)}, got {experiment.kind!r}.")
-    module, _, name = KINDS[experiment.kind].partition(":")
-    kind: type[Kind] = getattr(import_module(module), name)
+    if experiment.kind in FORMULAS:
+        kind: type[Kind] = formula_kind(experiment.kind, FORMULAS[experiment.kind])
+    elif experiment.kind in KINDS:
+        module, _, name = KINDS[experiment.kind].partition(":")
+        kind = getattr(import_module(module), name)
+    else:
+        known = ", ".join(sorted({*KINDS, *FORMULAS}))
+        raise InvalidParameterError(f"`kind` must be one of {known}, got {experiment.kind!r}.")
     try:
         return kind.model_validate(settings)
     except ValidationError as error:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def over_seeds(
-    rows: "pd.DataFrame", *, by: Sequence[str], means: Sequence[str], counts: Sequence[str]
+    rows: "pd.DataFrame", *, by: Sequence[str], means: Sequence[str], counts: Sequence[str], ddof: int = 1
 ) -> "pd.DataFrame":
     """Summarise rows that differ in their seed alone.
 
@@ -18,6 +18,7 @@ def over_seeds(
         means: Columns that are averaged; each gets a column ``NAME_standard_deviation`` beside it (with n - 1 in the
             denominator; 0 for one seed).
         counts: Columns that are added up.
+        ddof: Takes the place of the 1 in n - 1.
 
     Returns:
         One row per setting, in the order of the rows.
@@ -29,5 +30,5 @@ def over_seeds(
         {'n': [1, 2], 'share': [0.75, 1.0], 'share_standard_deviation': [0.354, 0.0], 'targets': [8, 4]}
     """
     groups = rows.groupby(list(by), sort=False)
-    averages, deviations = groups[list(means)].mean(), groups[list(means)].std().fillna(0.0)
+    averages, deviations = groups[list(means)].mean(), groups[list(means)].std(ddof=ddof).fillna(0.0)
     return averages.join(deviations.add_suffix("_standard_deviation")).join(groups[list(counts)].sum()).reset_index()

@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=1)]
+Distance = Annotated[int, Field(ge=0)]
+Level = Annotated[float, Field(gt=0.0, lt=1.0)]
+"""A failure probability."""
 
 
 class Settings(BaseModel):
@@ -22,31 +25,37 @@ def settings_hash(name: str, settings: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-class SplitSettings(Settings):
-    """A graph and the nodes that a model is trained, validated and tested on.
+class GraphSettings(Settings):
+    """A graph, and how its nodes are split.
 
     Args:
         graph: Name of a graph (`graycert datasets`), or a path.
         split: "inductive", or "transductive" as in the appendix.
-        seed: Seed of the split.
         per_class: Training, and validation, nodes per class.
     """
 
     graph: str
     split: Literal["inductive", "transductive"] = "inductive"
-    seed: int = 0
     per_class: Count = 20
 
 
-class TrainingSettings(SplitSettings):
-    """A trained model: the seed is also that of its initial weights and of training. Defaults are the paper's.
+class SplitSettings(GraphSettings):
+    """A graph and the nodes that a model is trained, validated and tested on; for the rest see `GraphSettings`.
+
+    Args:
+        seed: Seed of the split.
+    """
+
+    seed: int = 0
+
+
+class ModelSettings(Settings):
+    """What a model is and how it is trained, but for smoothing in training. Defaults are the paper's.
 
     Args:
         architecture: "gcn", "gat", "gatv2" or "sma".
         skip: Whether it has the skip connection.
         num_layers: Message-passing steps.
-        p_delete: p_d in training.
-        p_ablate: p_a in training.
         learning_rate: Of Adam.
         weight_decay: Of Adam.
         max_epochs: Limit of epochs.
@@ -56,12 +65,22 @@ class TrainingSettings(SplitSettings):
     architecture: Literal["gcn", "gat", "gatv2", "sma"] = "gat"
     skip: bool = False
     num_layers: Count = 2
-    p_delete: Probability = 0.0
-    p_ablate: Probability = 0.0
     learning_rate: Annotated[float, Field(gt=0.0)] = 1e-3
     weight_decay: Annotated[float, Field(ge=0.0)] = 5e-4
     max_epochs: Count = 1_000
     patience: Count = 50
+
+
+class TrainingSettings(SplitSettings, ModelSettings):
+    """A trained model: the seed of the split is also that of its initial weights and of training.
+
+    Args:
+        p_delete: p_d in training.
+        p_ablate: p_a in training.
+    """
+
+    p_delete: Probability = 0.0
+    p_ablate: Probability = 0.0
 
     @property
     def key(self) -> str:
@@ -79,10 +98,10 @@ class Conclusion(Settings):
         alpha: Failure probability per target.
     """
 
-    min_distance: Annotated[int, Field(ge=0)] = 1
+    min_distance: Distance = 1
     method: str = "multiplicative"
     rule: str = "sound"
-    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
+    alpha: Level = 0.01
 
     @property
     def name(self) -> str:

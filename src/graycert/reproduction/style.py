@@ -57,6 +57,12 @@ LINES: dict[str, dict[str, Any]] = {
 ORDER = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 """Colours of things that have no name above, e.g. five values of a parameter."""
 
+_DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+_MARKERS = "osD^vPX"
+_SHADES = (0.0, 0.5, -0.45, 0.25)  # from the colour of a method towards white, or black
+MOST_SHADES = len(_SHADES)
+"""So many things of one name can be told apart."""
+
 HEATMAP = "viridis"  # rises in lightness, also in print
 DIFFERENCES = "PuOr"  # of both signs, for readers with any colour vision
 
@@ -77,6 +83,34 @@ _RC: Any = {  # matplotlib types each key
     "lines.linewidth": 1.6,
     "lines.markersize": 4,
 }
+
+
+def numbered_look(index: int) -> dict[str, Any]:
+    """Return the look of something that has no name in all figures."""
+    looks = {"color": ORDER, "linestyle": _DASHES, "marker": _MARKERS}
+    return {name: values[index % len(values)] for name, values in looks.items()}
+
+
+def shaded_look(name: str, index: int) -> dict[str, Any]:
+    """Return the look of a name; more things of it (``index`` > 0) have other shades, lines and markers."""
+    from matplotlib.colors import to_rgb
+
+    look = LINES[name]
+    if index == 0:
+        return look
+    towards, share = float(_SHADES[index] > 0), abs(_SHADES[index])
+    lines = [look["linestyle"], *(each for each in _DASHES if each != look["linestyle"])]
+    markers = [look["marker"], *(each for each in _MARKERS if each != look["marker"])]
+    return {
+        "color": tuple((1 - share) * part + share * towards for part in to_rgb(look["color"])),
+        "linestyle": lines[index],
+        "marker": markers[index],
+    }
+
+
+def letter(index: int) -> str:
+    """Return the letter of a panel: (a), (b), ..."""
+    return f"({chr(ord('a') + index)})"
 
 
 @contextmanager

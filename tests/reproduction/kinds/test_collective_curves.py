@@ -5,7 +5,6 @@ import pytest
 import graycert as gc
 from graycert.reproduction.kinds.collective_curves import CollectiveCurves
 from graycert.reproduction.lab import Lab
-from graycert.reproduction.settings import TrainingSettings
 from graycert.reproduction.style import paper_style
 from support.commands import write_graph
 
@@ -20,9 +19,10 @@ def lab(tmp_path_factory):
 @pytest.fixture(scope="module")
 def kind(tmp_path_factory):
     graph = str(write_graph(tmp_path_factory.mktemp("graph") / "ring.npz", num_nodes=80))
-    training = TrainingSettings(graph=graph, architecture="gat", skip=True, per_class=5, max_epochs=10, p_ablate=0.3)
+    model = {"graph": graph, "architecture": "gat", "skip": True, "per_class": 5, "max_epochs": 10}
     return CollectiveCurves(
-        training=training,
+        **model,
+        training_p_ablate=0.3,
         seeds=(3, 4),
         p_delete=0.4,
         p_ablate=0.8,
@@ -71,17 +71,17 @@ def test_counts_are_those_of_the_certificates(kind, lab, tables):
 
 def test_curves_are_means_over_seeds(kind, tables):
     counts, curves = tables["counts"], tables["curves"]
-    assert curves.groupby("certificate").size().to_dict() == {"together": 3, "exact": 3, "theorem_3": 3}
-    shares = (counts["together"] / counts["num_targets"])[counts["budget"] == 2]
-    row = curves.query("certificate == 'together' and budget == 2").iloc[0]
-    assert row["mean"] == pytest.approx(shares.mean())
-    assert row["standard_deviation"] == pytest.approx(abs(shares.iloc[0] - shares.iloc[1]) / 2)
+    assert curves.groupby("label").size().to_dict() == {"together": 3, "exact": 3, "theorem_3": 3}
+    shares = (counts["together"] / counts["num_targets"])[counts["radius"] == 2]
+    row = curves.query("label == 'together' and radius == 2").iloc[0]
+    assert row["share"] == pytest.approx(shares.mean())
+    assert row["share_standard_deviation"] == pytest.approx(abs(shares.iloc[0] - shares.iloc[1]) / 2)
     measures = kind.measures(tables)
-    assert measures["together_at_2"] == row["mean"]
+    assert measures["together_at_2"] == row["share"]
     gains = [row.together - max(row.exact, row.theorem_3) for row in counts.itertuples()]
     assert measures["smallest_gain_in_nodes"] == min(gains)
     # Only the shared adversary takes test nodes that it controls, at most as many as it has.
-    assert all(gain >= -budget for gain, budget in zip(gains, counts["budget"], strict=True))
+    assert all(gain >= -budget for gain, budget in zip(gains, counts["radius"], strict=True))
 
 
 def test_the_figure_names_its_curves(kind, tables):

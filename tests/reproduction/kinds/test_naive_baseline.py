@@ -11,7 +11,14 @@ from graycert.reproduction.results import Results
 from graycert.reproduction.style import paper_style
 
 NAME = "distance2-multiplicative-sound-0.01"
-OURS_SETTINGS = {"skip": True, "training_p_ablate": 0.6, "p_delete": 0.3, "p_ablate": 0.8, "min_distance": 2}
+OURS_SETTINGS = {
+    "graph": "cora_ml",
+    "skip": True,
+    "training_p_ablate": 0.6,
+    "p_delete": 0.3,
+    "p_ablate": 0.8,
+    "min_distance": 2,
+}
 
 
 def comparison(**changes):
@@ -19,23 +26,30 @@ def comparison(**changes):
     return NaiveBaseline.model_validate({**values, **changes})
 
 
+def batched(jobs):
+    """Return ours and the rival's of each seed."""
+    return list(zip(jobs[::2], jobs[1::2], strict=True))
+
+
 @pytest.fixture
 def results(tmp_path):
     kind, made = comparison(), Results(tmp_path)
     labels = np.zeros(4, dtype=np.int64)
-    for seed, radius, deletions in ((1, [3, 1, 0, -1], [7, 4, 0, -1]), (2, [5, 2, 2, 0], [3, 2, 1, 1])):
+    made_up = ([3, 1, 0, -1], [7, 4, 0, -1]), ([5, 2, 2, 0], [3, 2, 1, 1])
+    for (our_job, rival_job), (radius, deletions) in zip(batched(kind.jobs()), made_up, strict=True):
         common = {"targets": np.arange(4), "labels": labels, "seconds": 1.0}
         ours = {"radius": np.array(radius), "num_eligible": np.array([4, 4, 4, 4]), "prediction": labels}
-        made.write(kind._our_job(seed), common | {f"{NAME}/{name}": values for name, values in ours.items()})
+        made.write(our_job, common | {f"{NAME}/{name}": values for name, values in ours.items()})
         rival = {"certified_deletions": np.array(deletions), "prediction": labels}
-        made.write(kind._rival_job(seed), common | rival)
+        made.write(rival_job, common | rival | {"distance1/num_eligible": np.array([4, 4, 4, 4])})
     return made
 
 
 def test_both_methods_have_the_split_and_votes_are_shared_with_figure_3_a():
     kind = comparison()
-    ours, rival = kind._our_job(1), kind._rival_job(1)
-    assert kind.jobs() == [ours, rival, kind._our_job(2), kind._rival_job(2)]
+    (ours, rival), second = batched(kind.jobs())
+    assert [each.training.seed for each in (ours, rival, *second)] == [1, 1, 2, 2]
+    assert set(catalogue()["fig-3a"].at_scale("paper").jobs()) > {catalogue()["fig-3c"].at_scale("small").jobs()[0]}
     assert [each.min_distance for each in ours.conclusions] == [1, 2]
     assert (rival.training.graph, rival.training.seed) == (ours.training.graph, ours.training.seed)
     assert ours.training.skip
@@ -45,7 +59,7 @@ def test_both_methods_have_the_split_and_votes_are_shared_with_figure_3_a():
 
 def test_attributes_are_divided_by_d_and_nodes_are_whole(results):
     tables = comparison().tables(results)
-    curves = tables["curves"].query("method == @RIVAL").set_index(["attributes", "radius"])["mean"]
+    curves = tables["curves"].query("method == @RIVAL").set_index(["attributes", "radius"])["share"]
     nodes = tables["nodes"].query("method == @RIVAL").set_index(["attributes", "radius"])
     # rho-tilde: 7 4 0 -1 with one seed, 3 2 1 1 with the other
     assert curves[1].tolist() == [7 / 8, 6 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8, 1 / 8, 1 / 8, 0.0]
@@ -56,8 +70,8 @@ def test_attributes_are_divided_by_d_and_nodes_are_whole(results):
     assert nodes.loc[2, "certified"].tolist() == [7, 4, 2, 1, 0, 0, 0]  # halves: 3 2 0 -1, and 1 1 0 0
     assert nodes.loc[100, "certified"].tolist() == [7, 0, 0, 0, 0, 0, 0]
     assert (nodes["targets"] == 8).all()
-    assert nodes.loc[(2, 1.0), "standard_deviation"] == 0.0
-    assert nodes.loc[(1, 1.0), "standard_deviation"] == pytest.approx(np.std([2 / 4, 4 / 4], ddof=1))
+    assert nodes.loc[(2, 1.0), "share_standard_deviation"] == 0.0
+    assert nodes.loc[(1, 1.0), "share_standard_deviation"] == pytest.approx(np.std([2 / 4, 4 / 4], ddof=1))
 
 
 @pytest.mark.parametrize(
@@ -90,13 +104,19 @@ def test_nothing_certified_is_zero_and_no_error(tmp_path):
     kind, made = comparison(seeds=(1,)), Results(tmp_path)
     nothing = {"radius": np.array([-1]), "num_eligible": np.array([3]), "prediction": np.array([0])}
     common = {"targets": np.array([0]), "labels": np.array([0]), "seconds": 1.0}
-    made.write(kind._our_job(1), common | {f"{NAME}/{name}": values for name, values in nothing.items()})
-    made.write(kind._rival_job(1), common | {"certified_deletions": np.array([-1]), "prediction": np.array([0])})
+    our_job, rival_job = kind.jobs()
+    made.write(our_job, common | {f"{NAME}/{name}": values for name, values in nothing.items()})
+    rival = {
+        "certified_deletions": np.array([-1]),
+        "distance1/num_eligible": np.array([3]),
+        "prediction": np.array([0]),
+    }
+    made.write(rival_job, common | rival)
     tables = kind.tables(made)
     measures = kind.measures(tables)
     assert {measures[f"{name}: largest radius"] for name in (OURS, f"{RIVAL}, d = 1")} == {0.0}
     assert measures[f"{RIVAL}: largest d with a certified node"] == 0.0
-    assert (tables["curves"]["standard_deviation"] == 0.0).all()
+    assert (tables["curves"]["share_standard_deviation"] == 0.0).all()
     with paper_style():
         kind.draw(tables)
 

@@ -12,7 +12,7 @@ from graycert.reproduction.style import paper_style
 from support.commands import write_graph
 
 SETTINGS = {
-    "training": {"graph": "ring.npz", "architecture": "gcn", "per_class": 3, "max_epochs": 5},
+    **{"graph": "ring.npz", "architecture": "gcn", "per_class": 3, "max_epochs": 5},
     "p_deletes": (0.0, 0.5),
     "p_ablates": (0.2, 0.9, 1.0),
     "num_selection": 20,
@@ -33,9 +33,9 @@ def tables(tmp_path_factory):
         abstaining = {0.2: 0, 0.9: job.training.seed, 1.0: 0}[job.p_ablate] + (job.p_delete > 0) * (job.p_ablate < 1)
         name = job.conclusions[0].name
         arrays = {"radius": np.where(np.arange(4) < abstaining, -1, 1), "prediction": np.array([0, 1, 0, 1])}
-        results.write(
-            job, {"labels": np.array([0, 1, 0, 0]), **{f"{name}/{key}": each for key, each in arrays.items()}}
-        )
+        arrays["num_eligible"] = np.full(4, 1)
+        common = {"targets": np.arange(4), "labels": np.array([0, 1, 0, 0]), "seconds": 0.0}
+        results.write(job, common | {f"{name}/{key}": each for key, each in arrays.items()})
     return kind().tables(results)
 
 
@@ -79,8 +79,8 @@ def test_models_are_trained_with_what_the_paper_names():
 
 def test_real_votes_are_certain_only_without_smoothing_or_with_nothing_left(tmp_path):
     graph = str(write_graph(tmp_path / "ring.npz"))
-    training = {**SETTINGS["training"], "graph": graph, "max_epochs": 40, "learning_rate": 0.05}
-    made = kind(training=training, p_ablates=(0.0, 0.7, 1.0), seeds=(1,))
+    training = {"graph": graph, "max_epochs": 40, "learning_rate": 0.05}
+    made = kind(**training, p_ablates=(0.0, 0.7, 1.0), seeds=(1,))
     lab = Lab(tmp_path / "lab")
     for job in made.jobs():
         lab.do(job)
@@ -92,7 +92,7 @@ def test_real_votes_are_certain_only_without_smoothing_or_with_nothing_left(tmp_
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"training": {"graph": "ring.npz", "p_ablate": 0.5}}, "must be left out"),
+        ({"training_p_ablate": 0.5}, "training_p_ablate must be left out"),
         ({"p_deletes": (0.5, 0.5)}, "p_deletes must increase"),
         ({"p_ablates": (0.5, 0.1)}, "p_ablates must increase"),
     ],

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from graycert.reproduction.derandomization_job import DerandomizedShareJob, RetentionJob
 from graycert.reproduction.experiment import Kind
-from graycert.reproduction.settings import Count, Probability, Settings, TrainingSettings
+from graycert.reproduction.over_seeds import over_seeds
+from graycert.reproduction.settings import Count, Level, Probability, Settings, TrainingSettings
 from graycert.reproduction.style import DIFFERENCES, new_figure
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ PAPER: dict[tuple[str, float], tuple[float, float, float, float]] = {
     ("PubMed", 0.3): (0.37, 0.38, 6.23e-3, 0.77),
 }
 """The paper's numbers by graph and k_rel, in the order of `QUANTITIES`."""
+
+
+_PLACE = ["graph", "keep_ratio"]
 
 
 class Part(Settings):
@@ -77,7 +81,7 @@ class Derandomization(Kind):
     tau: Count = 100_000
     num_selection: Count = 1_000
     num_estimation: Count = 3_000
-    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
+    alpha: Level = 0.01
     num_targets: Count | None = None
 
     def jobs(self) -> "list[Job]":
@@ -112,13 +116,15 @@ class Derandomization(Kind):
                 for seed in self.seeds
             ]
         )
-        rows = [self._row(part, kept, results, seeds) for part in self.parts for kept in self.keep_ratios]
-        return {"derandomization": pd.DataFrame(rows), "seeds": seeds}
+        rows = pd.DataFrame([self._row(part, kept, results) for part in self.parts for kept in self.keep_ratios])
+        names = {"num_abstained": "abstained", "num_tied": "tied", "num_correct": "accuracy"}
+        shares = seeds[list(names)].rename(columns=names).div(seeds["num_targets"], axis=0).join(seeds[_PLACE])
+        means = over_seeds(shares, by=_PLACE, means=list(names.values()), counts=[], ddof=0)
+        return {"derandomization": rows.merge(means, on=_PLACE), "seeds": seeds}
 
-    def _row(self, part: Part, kept: float, results: "Results", seeds: "pd.DataFrame") -> dict[str, Any]:
+    def _row(self, part: Part, kept: float, results: "Results") -> dict[str, Any]:
+        """Return what is counted over all nodes, and the paper's numbers."""
         share = results[self._share_job(part, kept)]
-        mine = seeds[(seeds["graph"] == part.title) & (seeds["keep_ratio"] == kept)]
-        abstained, correct = mine["num_abstained"] / mine["num_targets"], mine["num_correct"] / mine["num_targets"]
         paper = PAPER.get((part.title, kept), (float("nan"),) * len(QUANTITIES))
         return {
             "graph": part.title,
@@ -127,11 +133,6 @@ class Derandomization(Kind):
             "derandomized": float(share["by_kept_sets"]),
             "derandomized_by_evaluations": float(share["by_representatives"]),
             "differing": float(share["mean_distinct"]),
-            "abstained": abstained.mean(),
-            "abstained_standard_deviation": abstained.std(ddof=0),
-            "tied": (mine["num_tied"] / mine["num_targets"]).mean(),
-            "accuracy": correct.mean(),
-            "accuracy_standard_deviation": correct.std(ddof=0),
             **dict(zip((f"{name}_paper" for name in QUANTITIES), paper, strict=True)),
         }
 

@@ -3,112 +3,83 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
-from graycert.metrics import abstain_ratio, clean_accuracy
-from graycert.reproduction.certify_job import CertifyJob
-from graycert.reproduction.experiment import Kind
+from graycert.reproduction.certified_kind import CertifiedKind
 from graycert.reproduction.heatmap import draw_cells
+from graycert.reproduction.methods import Interception, InterceptionSettings
 from graycert.reproduction.over_seeds import over_seeds
-from graycert.reproduction.settings import Conclusion, Count, Probability, TrainingSettings
+from graycert.reproduction.settings import Distance, Probability
 from graycert.reproduction.style import new_figure
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from graycert.reproduction.job import Job
-    from graycert.reproduction.results import Arrays, Results
+    from graycert.reproduction.results import Results
 
 Probabilities = Annotated[tuple[Probability, ...], Field(min_length=1)]
 
+_CELL = ["p_delete", "p_ablate"]
 
-class SmoothingHeatmap(Kind):
+
+class SmoothingHeatmap(CertifiedKind, InterceptionSettings):
     """Shares of targets without a prediction, and with the right one, for a grid of (p_d, p_a) at inference.
 
     Args:
-        training: The model. Its probabilities follow the cell, so they must be 0; each of the ``seeds`` takes the
-            place of its seed.
-        p_deletes: Values of p_d at inference.
-        p_ablates: Values of p_a at inference.
+        p_deletes: Values of p_d at inference; they take the place of ``p_delete``.
+        p_ablates: Values of p_a at inference; they take the place of ``p_ablate``.
         same_in_training: Which probabilities of a cell its model is trained with; the others are 0 in training.
-        alpha: Failure probability per target.
         min_distance: Hostile nodes are at least so many hops away; a skip connection needs 1.
-        num_selection: n0.
-        num_estimation: n1.
-        seeds: Of splits, models and draws.
     """
 
     kind: ClassVar[str] = "smoothing-heatmap"
 
-    training: TrainingSettings
     p_deletes: Probabilities
     p_ablates: Probabilities
     same_in_training: Literal["ablation", "deletion and ablation"] = "ablation"
-    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
-    min_distance: Annotated[int, Field(ge=0)] = 0
-    num_selection: Count = 1_000
-    num_estimation: Count = 3_000
-    seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (13, 17, 26, 35, 69)
+    min_distance: Distance = 0
 
     @model_validator(mode="after")
     def _is_a_grid(self) -> "SmoothingHeatmap":
-        if self.training.p_delete or self.training.p_ablate:
-            raise ValueError("training.p_delete and training.p_ablate must be left out, because they follow the grid")
+        following = {*_CELL, "training_p_delete", "training_p_ablate", "max_radius"} & self.model_fields_set
+        if following:
+            raise ValueError(f"{', '.join(sorted(following))} must be left out, because they follow the grid")
         for name in ("p_deletes", "p_ablates"):
             if list(getattr(self, name)) != sorted(set(getattr(self, name))):
                 raise ValueError(f"{name} must increase")
         return self
 
-    def jobs(self) -> "list[Job]":
-        """Return one job for each seed and cell, those of a model together."""
+    @property
+    def all_curves(self) -> list[Interception]:
+        """Return one for each cell, those of a model together."""
+        deleted = self.same_in_training == "deletion and ablation"
         return [
-            self._job(seed, p_delete, p_ablate)
-            for seed in self.seeds
+            self.curve(
+                f"p_d = {p_delete:g}, p_a = {p_ablate:g}",
+                p_delete=p_delete,
+                p_ablate=p_ablate,
+                training_p_delete=p_delete if deleted else 0.0,
+                training_p_ablate=p_ablate,
+                max_radius=1,  # whether there is a prediction does not depend on it
+            )
             for p_ablate in self.p_ablates
             for p_delete in self.p_deletes
         ]
 
-    def _job(self, seed: int, p_delete: float, p_ablate: float) -> CertifyJob:
-        deleted = p_delete if self.same_in_training == "deletion and ablation" else 0.0
-        return CertifyJob(
-            training=self.training.model_copy(update={"seed": seed, "p_delete": deleted, "p_ablate": p_ablate}),
-            p_delete=p_delete,
-            p_ablate=p_ablate,
-            conclusions=(self._conclusion,),
-            num_selection=self.num_selection,
-            num_estimation=self.num_estimation,
-            max_radius=1,  # whether there is a prediction does not depend on it
-        )
-
-    @property
-    def _conclusion(self) -> Conclusion:
-        return Conclusion(min_distance=self.min_distance, alpha=self.alpha)
-
-    def tables(self, results: "Results") -> dict[str, "pd.DataFrame"]:
+    def tables(self, results: "Results") -> "dict[str, pd.DataFrame]":
         """Return ``cells`` per p_d and p_a, as means over the seeds."""
         import pandas as pd
 
         rows = [
-            {"p_delete": p_delete, "p_ablate": p_ablate, **self._shares(results[self._job(seed, p_delete, p_ablate)])}
+            {**{name: getattr(curve, name) for name in _CELL}, **found.summary()}
             for seed in self.seeds
-            for p_ablate in self.p_ablates
-            for p_delete in self.p_deletes
+            for curve, found in self.certified(seed, results)
         ]
-        columns = {"means": ["abstain_ratio", "clean_accuracy"], "counts": ["abstained", "targets"]}
-        return {"cells": over_seeds(pd.DataFrame(rows), by=["p_delete", "p_ablate"], **columns)}
+        means, counts = ["abstain_ratio", "clean_accuracy"], ["abstained", "targets"]
+        return {"cells": over_seeds(pd.DataFrame(rows), by=_CELL, means=means, counts=counts)}
 
-    def _shares(self, arrays: "Arrays") -> dict[str, float]:
-        radius, prediction = (arrays[f"{self._conclusion.name}/{each}"] for each in ("radius", "prediction"))
-        return {
-            "abstain_ratio": abstain_ratio(radius),
-            "clean_accuracy": clean_accuracy(radius, prediction=prediction, labels=arrays["labels"]),
-            "abstained": int(np.count_nonzero(radius < 0)),
-            "targets": radius.size,
-        }
-
-    def measures(self, tables: Mapping[str, "pd.DataFrame"]) -> dict[str, float]:
+    def measures(self, tables: "Mapping[str, pd.DataFrame]") -> dict[str, float]:
         """Return mean abstain ratios for small and large probabilities, the largest one, and where it is."""
         cells = tables["cells"]
         larger = cells[["p_delete", "p_ablate"]].max(axis=1)
@@ -125,7 +96,7 @@ class SmoothingHeatmap(Kind):
             "largest abstain ratio at p_a = 1": float(all_ablated.max()),
         }
 
-    def draw(self, tables: Mapping[str, "pd.DataFrame"]) -> "Figure":
+    def draw(self, tables: "Mapping[str, pd.DataFrame]") -> "Figure":
         """Draw the abstain ratio, and the clean accuracy beside it."""
         figure, panels = new_figure(1, 2, width=3.9, height=3.2)
         for axes, (column, label) in zip(panels[0], _PANELS.items(), strict=True):

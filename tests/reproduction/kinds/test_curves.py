@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from graycert.reproduction.catalogue import catalogue
 from graycert.reproduction.experiment import SCALES
-from graycert.reproduction.kinds.certified_curves import CertifiedCurves
+from graycert.reproduction.kinds.curves import Curves
 from graycert.reproduction.mlp_job import MLPJob
 from graycert.reproduction.pool import run_jobs
 from graycert.reproduction.results import Results
@@ -23,15 +23,16 @@ DISTANCES = [{"label": "distance >= 1", "min_distance": 1}, {"label": "distance 
 
 def curves(**changes):
     values = {
+        "graph": "cora_ml",
         "quantity": "certified ratio",
         "last_radius": 2,
         "skip": True,
         "p_delete": 0.3,
         "p_ablate": 0.8,
         "seeds": (0, 1),
-        "series": DISTANCES,
+        "curves": DISTANCES,
     }
-    return CertifiedCurves.model_validate({**values, **changes})
+    return Curves.model_validate({**values, **changes})
 
 
 def write(results, job, radius, num_eligible, *, prediction=(0, 0, 0, 0), labels=(0, 0, 1, 0)):
@@ -68,7 +69,7 @@ def test_curves_of_one_model_and_smoothing_share_their_votes():
     assert len(jobs) == 1
     assert jobs[0].training.seed == 7
     another = {"label": "more deletion", "p_delete": 0.4}
-    assert len(curves(seeds=(7,), series=[*DISTANCES, another]).jobs()) == 2
+    assert len(curves(seeds=(7,), curves=[*DISTANCES, another]).jobs()) == 2
 
 
 def test_figures_of_one_setting_share_their_computations():
@@ -79,15 +80,15 @@ def test_figures_of_one_setting_share_their_computations():
 
 
 def test_series_have_the_settings_of_the_figure_unless_they_say_otherwise():
-    thick, thin = curves(num_selection=50, series=[{"label": "a"}, {"label": "b", "num_selection": 7}]).series
+    thick, thin = curves(num_selection=50, curves=[{"label": "a"}, {"label": "b", "num_selection": 7}]).curves
     assert (thick.num_selection, thin.num_selection, thin.p_ablate) == (50, 7, 0.8)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"series": []}, "series"),
-        ({"series": [DISTANCES[0], DISTANCES[0]]}, "label of its own"),
+        ({"curves": []}, "curves"),
+        ({"curves": [DISTANCES[0], DISTANCES[0]]}, "label of its own"),
         ({"targets": "tree-shaped", "test_graph": "trees"}, "full graph"),
         ({"mlp_floor": True}, "normalised accuracy"),
         ({"mlp_floor": True, "quantity": "certified accuracy"}, "whole_field"),
@@ -98,40 +99,40 @@ def test_series_have_the_settings_of_the_figure_unless_they_say_otherwise():
 def test_settings_that_make_no_sense_are_refused(changes, message):
     without_distance = [{"label": each["label"]} for each in DISTANCES]
     with pytest.raises(ValidationError, match=message):
-        curves(**{"series": without_distance, **changes})
+        curves(**{"curves": without_distance, **changes})
 
 
 def test_a_floor_needs_the_same_targets_in_all_series():
-    series = [*DISTANCES, {"label": "elsewhere", "graph": "citeseer"}]
+    lines = [*DISTANCES, {"label": "elsewhere", "graph": "citeseer"}]
     with pytest.raises(ValidationError, match="same targets"):
-        curves(mlp_floor=True, quantity="normalised accuracy", series=series)
+        curves(mlp_floor=True, quantity="normalised accuracy", curves=lines)
 
 
 def test_the_table_has_means_deviations_and_counts_in_all_conventions(made):
-    table = curves().tables(made)["curves"]
+    table = rows_of(curves().tables(made)["curves"], quantity="certified ratio")
     # Radii (1, -1 | 0, 2, 1) with (5, 5, 2, 1) eligible nodes: at ρ = 1 three of four targets, at ρ = 2 one.
     paper = rows_of(table, label="distance >= 1", denominator="paper")
     assert paper["radius"].tolist() == [0, 1, 2]
-    assert paper["mean"].tolist() == [(0.75 + 1.0) / 2, 0.75, 1 / 3]
-    assert paper["standard_deviation"].tolist() == pytest.approx([0.25 / 2**0.5, 0.0, 0.0])
+    assert paper["share"].tolist() == [(0.75 + 1.0) / 2, 0.75, 1 / 3]
+    assert paper["share_standard_deviation"].tolist() == pytest.approx([0.25 / 2**0.5, 0.0, 0.0])
     assert paper["certified"].tolist() == [7, 6, 2]
     assert paper["targets"].tolist() == [8, 8, 6]
-    everywhere = rows_of(table, label="distance >= 1", radius=2).set_index("denominator")["mean"]
+    everywhere = rows_of(table, label="distance >= 1", radius=2).set_index("denominator")["share"]
     assert everywhere.to_dict() == {"all": 0.25, "whole_field": 0.5, "paper": 1 / 3}  # the last target: all hostile
-    assert rows_of(table, label="distance 2", denominator="all", radius=2)["mean"].tolist() == [0.5]
+    assert rows_of(table, label="distance 2", denominator="all", radius=2)["share"].tolist() == [0.5]
 
 
 def test_an_accuracy_counts_correct_predictions_only(made):
-    table = curves(quantity="certified accuracy").tables(made)["curves"]
+    table = rows_of(curves(quantity="certified accuracy").tables(made)["curves"], quantity="certified accuracy")
     correct = rows_of(table, label="distance >= 1", denominator="all")
-    assert correct["mean"].tolist() == [(0.5 + 0.75) / 2, 0.5, 0.0]  # the third target is certified, but wrong
+    assert correct["share"].tolist() == [(0.5 + 0.75) / 2, 0.5, 0.0]  # the third target is certified, but wrong
 
 
 def test_a_normalised_curve_is_over_percents_of_the_attack_surface(made):
-    table = curves(quantity="normalised ratio").tables(made)["curves"]
+    table = rows_of(curves(quantity="normalised ratio").tables(made)["curves"], quantity="normalised ratio")
     line = rows_of(table, label="distance >= 1")
-    assert (line["share"].iloc[0], line["share"].iloc[-1], len(line)) == (0.0, 1.0, 101)
-    values = dict(zip(line["share"].round(2), line["mean"], strict=True))
+    assert (line["attack_surface"].iloc[0], line["attack_surface"].iloc[-1], len(line)) == (0.0, 1.0, 101)
+    values = dict(zip(line["attack_surface"].round(2), line["share"], strict=True))
     assert (values[0.2], values[0.21], values[1.0]) == (0.75, 0.5, 0.5)  # 1 of 5 eligible nodes is 20 %
 
 
@@ -153,22 +154,23 @@ def test_measures_are_means_over_the_seeds_and_gains(made):
 
 
 def test_the_largest_radius_is_not_larger_than_a_field(tmp_path):
-    kind, results = curves(seeds=(0,), series=DISTANCES[:1]), Results(tmp_path)
+    kind, results = curves(seeds=(0,), curves=DISTANCES[:1]), Results(tmp_path)
     write(results, kind.jobs()[0], [40, 1, 0, 40], [3, 5, 2, 0])  # 40: whatever all eligible nodes do
     assert kind.measures(kind.tables(results))["distance >= 1: largest radius"] == 3.0
 
 
 def test_the_floor_is_flat_and_each_panel_has_one(tmp_path):
-    series = [{**each, "panel": each["label"]} for each in DISTANCES]
-    kind = curves(quantity="certified accuracy", denominator="whole_field", mlp_floor=True, series=series, seeds=(0,))
+    lines = [{**each, "panel": each["label"]} for each in DISTANCES]
+    kind = curves(quantity="certified accuracy", denominator="whole_field", mlp_floor=True, curves=lines, seeds=(0,))
     results = Results(tmp_path)
     certify, floor = kind.jobs()
     write(results, certify, [1, -1, 2, 1], [5, 5, 2, 1])
-    results.write(floor, {"targets": [0, 1, 2, 3, 9], "labels": [0, 0, 1, 0, 0], "prediction": [0, 0, 1, 1, 1]})
+    predicted = {"labels": [0, 0, 1, 0, 0], "prediction": [0, 0, 1, 1, 1]}
+    results.write(floor, {"targets": [0, 1, 2, 3, 9], "seconds": 0.0, **predicted})
     tables = kind.tables(results)
-    lines = rows_of(tables["curves"], label="MLP", denominator="whole_field")
+    lines = rows_of(tables["curves"], label="MLP", denominator="whole_field", quantity="certified accuracy")
     assert lines["panel"].tolist() == ["distance >= 1"] * 3 + ["distance 2"] * 3
-    assert lines["mean"].tolist() == [0.75] * 6
+    assert lines["share"].tolist() == [0.75] * 6
     assert kind.measures(tables)["distance 2, MLP: clean accuracy"] == 0.75
 
 
@@ -197,7 +199,9 @@ def test_real_certificates_with_a_floor_on_tree_shaped_fields(ring):
     assert set(tables["seeds"]["targets"]) == {trees.size}
     kept = np.isin(floor["targets"], trees)
     expected = np.mean(floor["prediction"][kept] == floor["labels"][kept])
-    assert set(rows_of(tables["curves"], label="MLP", denominator="whole_field")["mean"]) == {expected}
+    assert set(
+        rows_of(tables["curves"], label="MLP", denominator="whole_field", quantity="certified accuracy")["share"]
+    ) == {expected}
     axes = kind.draw(tables).axes[0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["distance ≥ 1", "distance 2", "MLP"]
     assert axes.get_ylabel() == "certified accuracy"
@@ -214,12 +218,13 @@ def test_every_definition_draws_its_panels_and_measures_what_it_claims(name, tmp
             if job.job == "certify":
                 write(results, job, np.minimum([3, 1, 0, -1], number), [9, 7, 3, 2])
             else:
-                results.write(job, {"targets": [0, 1, 2, 3], "labels": [0, 0, 1, 0], "prediction": [0, 0, 1, 1]})
+                made = {"labels": [0, 0, 1, 0], "prediction": [0, 0, 1, 1], "seconds": 0.0}
+                results.write(job, {"targets": [0, 1, 2, 3], **made})
         tables = kind.tables(results)
         missing = {claim.measure for claim in experiment.claims} - set(kind.measures(tables))
         assert not missing
     figure = kind.draw(tables)
-    assert len(figure.axes) == len({each.panel for each in kind.series})
+    assert len(figure.axes) == len({each.panel for each in kind.curves})
     for axes in figure.axes:
         assert axes.get_xlabel()
         assert axes.get_legend() is not None

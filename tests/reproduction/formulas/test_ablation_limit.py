@@ -5,19 +5,13 @@ from math import inf
 
 import pytest
 
-from graycert.reproduction.kinds.radius_limit import RadiusLimit
-from graycert.reproduction.results import Results
+from graycert.reproduction.formulas import ablation_limit
 from graycert.reproduction.style import paper_style
 
 
 @pytest.fixture(scope="module")
-def kind():
-    return RadiusLimit(steps=40, max_radius=12)
-
-
-@pytest.fixture(scope="module")
-def tables(kind, tmp_path_factory):
-    return kind.tables(Results(tmp_path_factory.mktemp("none")))
+def tables():
+    return ablation_limit.tables(steps=40, max_radius=12)
 
 
 def test_the_limit_is_the_last_radius_whose_power_is_above_one_half(tables):
@@ -31,11 +25,11 @@ def test_the_limit_is_the_last_radius_whose_power_is_above_one_half(tables):
         assert row.largest_radius == radius
 
 
-def test_the_thresholds_are_roots_of_one_half(kind, tables):
+def test_the_thresholds_are_roots_of_one_half(tables):
     thresholds = tables["thresholds"]
     assert thresholds["radius"].tolist() == list(range(1, 13))
     assert (thresholds["threshold"] ** thresholds["radius"]).tolist() == pytest.approx([0.5] * 12)
-    measures = kind.measures(tables)
+    measures = ablation_limit.measures(tables)
     assert measures["wrong_thresholds"] == 0.0
     assert measures["limit_up_to_0.5"] == 0.0
     assert measures["limit_at_0.7"] == 1.0
@@ -43,14 +37,14 @@ def test_the_thresholds_are_roots_of_one_half(kind, tables):
     assert measures["p_ablate_of_radius_10"] == 0.95  # the first step of 0.025 above 0.933
 
 
-def test_a_wrong_threshold_is_counted(kind, tables):
+def test_a_wrong_threshold_is_counted(tables):
     shifted = tables["thresholds"].assign(limit_below=tables["thresholds"]["limit_above"])
-    assert kind.measures({**tables, "thresholds": shifted})["wrong_thresholds"] == 12.0
+    assert ablation_limit.measures({**tables, "thresholds": shifted})["wrong_thresholds"] == 12.0
 
 
-def test_the_figure_names_its_axes_and_thresholds(kind, tables):
+def test_the_figure_names_its_axes_and_thresholds(tables):
     with paper_style():
-        figure = kind.draw(tables)
+        figure = ablation_limit.draw(tables)
     (axes,) = figure.axes
     assert axes.get_xlabel() == "node ablation $p_a$ (no edge is deleted)"
     assert axes.get_ylabel() == r"largest certifiable radius $\rho$"

@@ -4,8 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from graycert.reproduction.kinds.shared_edges import SharedEdges
-from graycert.reproduction.results import Results
+from graycert.reproduction.formulas import shared_edges
 from graycert.reproduction.style import paper_style
 from support.enumeration import arrival_law, arrival_probability
 
@@ -16,13 +15,8 @@ GRAPHS = {
 
 
 @pytest.fixture(scope="module")
-def kind():
-    return SharedEdges(p_ablate=0.25, steps=4)
-
-
-@pytest.fixture(scope="module")
-def tables(kind, tmp_path_factory):
-    return kind.tables(Results(tmp_path_factory.mktemp("none")))
+def tables():
+    return shared_edges.tables(p_ablate=0.25, steps=4)
 
 
 def test_the_chances_are_those_of_all_outcomes(tables):
@@ -35,8 +29,8 @@ def test_the_chances_are_those_of_all_outcomes(tables):
         assert exact <= Fraction(row.theorem_3)
 
 
-def test_theorem_3_is_exact_without_a_shared_edge_only(kind, tables):
-    measures = kind.measures(tables)
+def test_theorem_3_is_exact_without_a_shared_edge_only(tables):
+    measures = shared_edges.measures(tables)
     assert measures["error_of_theorem_3_no_shared_edge"] <= 1e-14
     assert measures["error_of_theorem_3_shared_edge"] > 0.05
     # At p_d = 3/4 with p_a = 1/4: independent 1 - (1 - 3/64)^2, shared 1/4 (1 - (13/16)^2).
@@ -44,9 +38,9 @@ def test_theorem_3_is_exact_without_a_shared_edge_only(kind, tables):
     assert measures["largest_gain"] >= measures["smallest_gain"] > 0.0
 
 
-def test_the_figure_shows_both_graphs_and_both_curves(kind, tables):
+def test_the_figure_shows_both_graphs_and_both_curves(tables):
     with paper_style():
-        figure = kind.draw(tables)
+        figure = shared_edges.draw(tables)
     shared, separate, curves = figure.axes
     assert (shared.get_title(), separate.get_title()) == ("shared edge", "no shared edge")
     drawn = [text.get_text() for text in separate.texts]

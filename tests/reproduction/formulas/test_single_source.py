@@ -5,19 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from graycert.reproduction.kinds.single_source_heatmap import SingleSourceHeatmap
-from graycert.reproduction.results import Results
+from graycert.reproduction.formulas import single_source
 from graycert.reproduction.style import paper_style
 
 
 @pytest.fixture(scope="module")
-def kind():
-    return SingleSourceHeatmap(distances=(0, 1, 2, 3), cells=8)
-
-
-@pytest.fixture(scope="module")
-def tables(kind, tmp_path_factory):
-    return kind.tables(Results(tmp_path_factory.mktemp("none")))
+def tables():
+    return single_source.tables(distances=(0, 1, 2, 3), cells=8)
 
 
 def test_every_cell_is_delta_of_its_middle_and_the_areas_count_those_below_one_half(tables):
@@ -33,8 +27,8 @@ def test_every_cell_is_delta_of_its_middle_and_the_areas_count_those_below_one_h
     assert areas.loc[2, "certifiable_share"] == below[2] / 64
 
 
-def test_measures_tell_the_target_from_nodes_behind_edges(kind, tables):
-    measures = kind.measures(tables)
+def test_measures_tell_the_target_from_nodes_behind_edges(tables):
+    measures = single_source.measures(tables)
     assert measures["certifiable_share_distance_0"] == 0.5
     assert measures["influence_of_p_delete_distance_0"] == 0.0
     assert measures["influence_of_p_delete_distance_1"] == pytest.approx((1 - 1 / 16) * (14 / 16))
@@ -42,9 +36,9 @@ def test_measures_tell_the_target_from_nodes_behind_edges(kind, tables):
     assert measures["smallest_gain_per_step"] == min(b - a for a, b in pairwise(shares))
 
 
-def test_the_figure_names_its_axes_and_shows_the_line(kind, tables):
+def test_the_figure_names_its_axes_and_shows_the_line(tables):
     with paper_style():
-        figure = kind.draw(tables)
+        figure = single_source.draw(tables)
     *panels, bar = figure.axes
     assert [axes.get_title() for axes in panels] == [
         "(a) the target itself",

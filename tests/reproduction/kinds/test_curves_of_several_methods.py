@@ -8,10 +8,12 @@ from pydantic import ValidationError
 import graycert as gc
 from graycert.reproduction.catalogue import catalogue
 from graycert.reproduction.experiment import SCALES
-from graycert.reproduction.kinds.baseline_curves import MLP, BaselineCurves
+from graycert.reproduction.kinds.curves import MLP, Curves
 from graycert.reproduction.lab import Lab
 from graycert.reproduction.levine_job import LevineJob
+from graycert.reproduction.methods import floor_job
 from graycert.reproduction.pool import run_jobs
+from graycert.reproduction.sparse_job import SparseJob
 from graycert.reproduction.style import paper_style
 from graycert.reproduction.voting_job import VotingJob
 from graycert.smoothing.subgraphs.certify import certify_subgraph_voting
@@ -20,27 +22,30 @@ from support.commands import write_graph
 SEEDS = (1, 2)
 FEW = {"num_selection": 20, "num_estimation": 150}
 STRONG = {"p_delete": 0.7, "p_ablate": 0.5}
-LEVINE = {"kind": "levine", "panel": "rivals", "p_ablate": 0.7, "training_p_ablate": 0.5}
+LEVINE = {"method": "levine", "panel": "rivals", "p_ablate": 0.7, "training_p_ablate": 0.5}
 EXACT = {"bound": "auto", "rule": "event-aware"}
-CONTENDERS = (
-    {"kind": "interception", "panel": "ours", "label": "Theorem 3", **STRONG},
-    {"kind": "interception", "panel": "ours", "label": "event-aware", **STRONG, **EXACT},
+METHODS = (
+    {"panel": "ours", "label": "Theorem 3", **STRONG},
+    {"panel": "ours", "label": "event-aware", **STRONG, **EXACT},
     {**LEVINE, "label": "local", "scope": "local"},
     {**LEVINE, "label": "global", "scope": "global"},
-    {"kind": "voting", "panel": "rivals", "label": "T = 3", "num_subgraphs": 3},
-    {"kind": "voting", "panel": "rivals", "label": "T = 3, own", "num_subgraphs": 3, "tightened": False},
-    {"kind": "sparse", "panel": "rivals", "label": "d = 2", "num_attributes": 2},
+    {"method": "voting", "panel": "rivals", "label": "T = 3", "num_subgraphs": 3},
+    {"method": "voting", "panel": "rivals", "label": "T = 3, own", "num_subgraphs": 3, "tightened": False},
+    {"method": "sparse", "panel": "rivals", "label": "d = 2", "num_attributes": 2},
 )
 
 
 def comparison(graph, **changes):
-    return BaselineCurves.model_validate(
+    return Curves.model_validate(
         {
-            "base": {"graph": graph, "architecture": "gcn", "skip": True, "per_class": 3, "max_epochs": 5},
-            "contenders": CONTENDERS,
+            **{"graph": graph, "architecture": "gcn", "skip": True, "per_class": 3, "max_epochs": 5},
+            "curves": METHODS,
             "seeds": SEEDS,
+            "also_distances": (1, 2),
+            "quantity": "certified accuracy",
+            "denominator": "whole_field",
             "last_radius": 4,
-            "floors": [{"kind": "silent", "label": "no messages"}],
+            "floors": [{"method": "silent", "label": "no messages"}],
             "mlp_floor": True,
             "background": "ours",
             "draws": {
@@ -69,6 +74,11 @@ def lab(graph, tmp_path_factory):
 @pytest.fixture(scope="module")
 def tables(graph, lab):
     return comparison(graph).tables(lab.results)
+
+
+def found_of(kind, label, seed, lab):
+    (found,) = {id(found): found for curve, found in kind.certified(seed, lab.results) if curve.label == label}.values()
+    return found
 
 
 def job_of(kind, wanted, seed, **settings):
@@ -126,62 +136,60 @@ def test_a_voting_job_has_both_radii(graph, lab):
 def test_both_distances_rest_on_the_same_computations(graph):
     near, far = comparison(graph), comparison(graph, min_distance=2)
     assert near.jobs() == far.jobs()
-    assert len(near.jobs()) == len(SEEDS) * (len(CONTENDERS) - 2 + 2)  # bounds and radii share votes; two floors
+    assert len(near.jobs()) == len(SEEDS) * (len(METHODS) - 2 + 2)  # bounds and radii share votes; two floors
 
 
 def test_counts_are_those_of_the_targets(graph, lab, tables):
     kind = comparison(graph)
     curves = tables["curves"].set_index(["label", "quantity", "denominator", "radius"])
-    for index, settings in enumerate(CONTENDERS):
-        arrays = [lab.results[kind._job(kind.contenders[index], seed)] for seed in SEEDS]
-        found = [kind.contenders[index].certified(each, min_distance=1) for each in arrays]
+    for settings in METHODS:
+        found = [found_of(kind, settings["label"], seed, lab) for seed in SEEDS]
         for radius in range(5):
             certified = [
-                (each["radius"] >= np.minimum(radius, each["num_eligible"])) & (each["prediction"] == each["labels"])
+                (each.radius >= np.minimum(radius, each.num_eligible)) & (each.prediction == each.labels)
                 for each in found
             ]
             row = curves.loc[settings["label"], "certified accuracy", "whole_field", radius]
             assert row["certified"] == sum(each.sum() for each in certified)
             assert row["targets"] == sum(each.size for each in certified)
-            assert row["mean"] == pytest.approx(np.mean([each.mean() for each in certified]))
-            assert row["standard_deviation"] == pytest.approx(np.std([each.mean() for each in certified], ddof=1))
+            assert row["share"] == pytest.approx(np.mean([each.mean() for each in certified]))
+            assert row["share_standard_deviation"] == pytest.approx(np.std([each.mean() for each in certified], ddof=1))
     assert curves.loc["local", "certified ratio", "all", 0]["targets"] == 4 * len(SEEDS)
 
 
 def test_sparse_smoothing_counts_whole_nodes(graph, lab):
-    kind = comparison(graph)
-    contender = kind.contenders[-1]
-    arrays = lab.results[kind._job(contender, 1)]
-    found = contender.certified(arrays, min_distance=2)
+    kind = comparison(graph, min_distance=2)
+    (job,) = [each for each in kind.jobs() if isinstance(each, SparseJob) and each.training.seed == 1]
+    arrays, found = lab.results[job], found_of(kind, "d = 2", 1, lab)
     deletions = arrays["certified_deletions"]
     assert deletions.max() >= 2  # otherwise nothing is divided
-    assert found["radius"].tolist() == [-1 if each < 0 else each // 2 for each in deletions.tolist()]
-    assert found["num_eligible"].tolist() == arrays["distance2/num_eligible"].tolist()
+    assert found.radius.tolist() == [-1 if each < 0 else each // 2 for each in deletions.tolist()]
+    assert found.num_eligible.tolist() == arrays["distance2/num_eligible"].tolist()
 
 
 def test_the_floor_is_an_mlp_whatever_other_nodes_do(graph, lab, tables):
-    arrays = [lab.results[comparison(graph)._floor_job(seed)] for seed in SEEDS]
+    arrays = [lab.results[floor_job(comparison(graph).curves[0], seed)] for seed in SEEDS]
     expected = [(each["prediction"] == each["labels"]).mean() for each in arrays]
     curves = tables["curves"].query("label == @MLP and quantity == 'certified accuracy'")
     for _, line in curves.query("denominator == 'whole_field'").groupby("panel"):
-        assert line["mean"].to_numpy() == pytest.approx(np.full(5, np.mean(expected)))
+        assert line["share"].to_numpy() == pytest.approx(np.full(5, np.mean(expected)))
     kind = comparison(graph)
-    eligible = lab.results[kind._job(kind.contenders[-1], 1)]["distance1/num_eligible"]
-    found = kind._floor(arrays[0], 1, lab.results)
-    assert found["radius"].tolist() == found["num_eligible"].tolist() == eligible.tolist()
+    eligible = found_of(kind, "d = 2", 1, lab).num_eligible
+    for found in (found for _, label, found in kind._lines(1, lab.results) if label == MLP):
+        assert found.radius.tolist() == found.num_eligible.tolist() == eligible.tolist()
 
 
 def test_a_model_without_messages_is_that_model_on_a_graph_without_edges(graph, lab, tables):
     kind = comparison(graph)
-    arrays = lab.results[kind._job(kind.floors[0], 1)]
-    found = kind.floors[0].certified(arrays, min_distance=1)
-    settings = kind.base.model_copy(update={"seed": 1})
+    floor = kind.floors[0]
+    found = floor.certified(lab.results[floor.job(1, (1, 2))])
+    settings = floor.training(1)
     data = lab.split(settings).test.data
     with torch.inference_mode():
         alone = lab.model(settings)(data.x, torch.zeros(2, 0, dtype=torch.int64)).argmax(dim=1).numpy()
-    assert found["prediction"].tolist() == alone[found["targets"]].tolist()
+    assert found.prediction.tolist() == alone[found.targets].tolist()
     curves = tables["curves"].query("label == 'no messages' and denominator == 'whole_field'")
-    assert (curves.groupby(["panel", "quantity"])["mean"].nunique() == 1).all()
+    assert (curves.groupby(["panel", "quantity"])["share"].nunique() == 1).all()
 
 
 def test_tables_say_what_each_method_guarantees(tables):
@@ -194,14 +202,14 @@ def test_tables_say_what_each_method_guarantees(tables):
     assert guarantees["T = 3"] == "all features of any eligible nodes; with certainty"
     assert "out-edges" in guarantees["T = 3, own"]
     assert guarantees["d = 2"].startswith("deleted attributes of any nodes")
-    assert set(tables["seeds"]["label"]) == {*(each["label"] for each in CONTENDERS), "no messages", MLP}
+    assert set(tables["seeds"]["label"]) == {*(each["label"] for each in METHODS), "no messages", MLP}
     assert (tables["seeds"]["core_seconds"] > 0).all()
 
 
 def test_measures_compare_curves_and_methods(graph, tables):
     measures = comparison(graph).measures(tables)
     curves = tables["curves"].query("quantity == 'certified accuracy' and denominator == 'whole_field'")
-    lines = {label: rows["mean"].to_numpy() for label, rows in curves.groupby("label", sort=False)}
+    lines = {label: rows["share"].to_numpy() for label, rows in curves.groupby("label", sort=False)}
     assert measures["rivals, local: certified accuracy at 2"] == lines["local"][2]
     assert measures["ours, Theorem 3 over rivals, T = 3: gain at 3"] == pytest.approx(
         lines["Theorem 3"][3] - lines["T = 3"][3]
@@ -234,11 +242,9 @@ def test_every_curve_is_drawn_with_its_name(graph, tables):
 
 
 def test_one_panel_needs_no_title(graph, lab):
-    single = [{**each, "panel": ""} for each in CONTENDERS[:1]]
+    single = [{**each, "panel": ""} for each in METHODS[:2]]
     draws = {"interception smoothing": FEW}
-    kind = comparison(
-        graph, contenders=single, quantity="certified ratio", mlp_floor=False, background=None, draws=draws
-    )
+    kind = comparison(graph, curves=single, quantity="certified ratio", mlp_floor=False, background=None, draws=draws)
     with paper_style():
         figure = kind.draw(kind.tables(lab.results))
     assert figure.axes[0].get_title() == ""
@@ -248,14 +254,20 @@ def test_one_panel_needs_no_title(graph, lab):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"contenders": [CONTENDERS[0], CONTENDERS[0]]}, "label of its own"),
-        ({"contenders": [{**CONTENDERS[0], "label": MLP}]}, "label of its own"),
-        ({"contenders": [{**CONTENDERS[0], "label": str(number)} for number in range(5)]}, "at most 4 settings"),
+        ({"curves": [METHODS[0], METHODS[0]]}, "label of its own"),
+        ({"curves": [{**METHODS[0], "label": MLP}]}, "label of its own"),
+        ({"curves": [{**METHODS[0], "label": str(number)} for number in range(5)]}, "at most 4 settings"),
         ({"draws": {"voting": FEW}}, "must name methods"),
         ({"background": "theirs"}, "title of a panel"),
+        (
+            {"curves": METHODS[4:6], "background": None, "floors": [], "draws": {}, "p_delete": 0.3},
+            "those of some curve",
+        ),
+        ({"curves": [{**METHODS[4], "num_estimation": 5}]}, "num_estimation"),
+        ({"curves": [{"method": "guessing", "label": "a"}]}, "method"),
         ({"quantity": "certified ratio"}, "mlp_floor"),
         ({"denominator": "all"}, "mlp_floor"),
-        ({"contenders": [{**CONTENDERS[4], "num_subgraphs": 0}]}, "greater than or equal to 1"),
+        ({"curves": [{**METHODS[4], "num_subgraphs": 0}]}, "greater than or equal to 1"),
     ],
 )
 def test_figures_that_would_mislead_are_refused(graph, changes, problem):
@@ -268,7 +280,7 @@ def test_the_definitions_compare_equal_models_and_splits(name):
     experiment = catalogue()[name]
     for scale in SCALES:
         kind = experiment.at_scale(scale)
-        assert isinstance(kind, BaselineCurves)
+        assert isinstance(kind, Curves)
         trainings = [job.training if hasattr(job, "training") else job.split for job in kind.jobs()]
         assert {(each.graph, each.split, each.per_class) for each in trainings} == {("cora_ml", "inductive", 20)}
         assert {each.seed for each in trainings} == set(kind.seeds)

@@ -1,0 +1,43 @@
+"""Kinds of figures that show certificates of several curves, each computed for several seeds."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from graycert.reproduction.certified_targets import CertifiedTargets
+from graycert.reproduction.experiment import Kind
+from graycert.reproduction.job import Job
+from graycert.reproduction.methods import Curve, all_jobs, certified_curves
+from graycert.reproduction.settings import Count
+
+if TYPE_CHECKING:
+    from graycert.reproduction.results import Results
+
+
+class CertifiedKind(Kind):
+    """A figure about curves, in the widest sense: what a method certifies in some setting.
+
+    Args:
+        seeds: Of split, weights, training and draws; each is one experiment.
+        also_distances: From the votes it is also concluded for hostile nodes that are at least so many hops away, as
+            other figures do, so that they share the computations.
+    """
+
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (13, 17, 26, 35, 69)
+    also_distances: tuple[Count, ...] = ()
+
+    @property
+    @abstractmethod
+    def all_curves(self) -> Sequence[Curve]:
+        """Return all curves, with all their settings."""
+
+    def jobs(self) -> list[Job]:
+        """Return the computations of all curves and seeds; curves share what they can."""
+        jobs = [job for seed in self.seeds for job in all_jobs(self.all_curves, seed, also=self.also_distances)]
+        return list(dict.fromkeys(jobs))
+
+    def certified(self, seed: int, results: "Results") -> Iterator[tuple[Curve, CertifiedTargets]]:
+        """Yield each curve, and what the results of a seed say of its targets."""
+        return certified_curves(self.all_curves, seed, results, also=self.also_distances)
