@@ -19,19 +19,15 @@ import torch
 from numpy.typing import NDArray
 from pretrained import authors_data, authors_graph, pretrained_gat
 
-import graycert as gc
-from graycert.bounds.evaluation import DeltaBounds, evaluate_deltas
+import graycert
 from graycert.bounds.single_source_matrix import single_source_matrix
-from graycert.certificates import NodeCertificates
-from graycert.certification.collective import DEFAULT_BUDGETS, certify_collectively
-from graycert.certification.conclusion import Conclusion, conclude
-from graycert.graph import Adjacency, as_adjacency
-from graycert.rules import certified_radius, collective_certificate, intersection_union_bounds, multiclass_margin
-from graycert.statistics import EstimationVotes
+from graycert.certification import DEFAULT_BUDGETS
+from graycert.graph import as_adjacency
+from graycert.rules import certified_radius, collective_certificate
 
 SETTINGS = ((0.31, 0.794), (0.361449, 0.794), (0.7, 0.5))
 RULES = (("sound", "multiplicative"), ("sound", "auto"), ("difference", "auto"), ("event-aware", "auto"))
-TRAINING = gc.InterceptionSmoothing(p_delete=0.01, p_ablate=0.6)
+TRAINING = graycert.InterceptionSmoothing(p_delete=0.01, p_ablate=0.6)
 MAX_RADIUS, ALPHA = 40, 0.01
 RADII = (1, 2, 3, 4)
 Record = dict[str, Any]
@@ -65,10 +61,10 @@ def prepare(options: argparse.Namespace, seed: int) -> tuple[Any, Any, NDArray[n
     """Return model, graph and targets."""
     if options.graph == "authors":
         return pretrained_gat(options.golden), authors_data(options.golden), authors_graph(options.golden)[1]
-    data = gc.load_graph(options.graph)
-    split = gc.inductive_split(data, seed=seed)
-    model = gc.build_model("gat", data, skip=True, seed=seed)
-    record = gc.train(model, split, smoothing=TRAINING, seed=seed)
+    data = graycert.load_graph(options.graph)
+    split = graycert.inductive_split(data, seed=seed)
+    model = graycert.build_model("gat", data, skip=True, seed=seed)
+    record = graycert.train(model, split, smoothing=TRAINING, seed=seed)
     print(f"{options.graph}, seed {seed}: trained {record.epochs} epochs in {record.seconds:.1f} s", flush=True)
     return model, data, split.test.nodes.numpy()
 
@@ -77,93 +73,64 @@ def certify_by_all(
     model: Any, data: Any, targets: NDArray[np.int64], p_delete: float, p_ablate: float, distance: int, seed: int
 ) -> list[Record]:
     """Return what every rule certifies from the votes of one run, and how many targets survive together."""
-    setting: Record = {
-        "smoothing": gc.InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate),
-        "threat": gc.NodeFeatureThreat(min_distance=distance),
-        "num_layers": 2,
-    }
     started = time.perf_counter()
-    run = gc.certify(
+    run = graycert.certify(
         model,
         data,
         targets=targets,
+        smoothing=graycert.InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate),
+        threat=graycert.NodeFeatureThreat(min_distance=distance),
         alpha=ALPHA,
         rule="event-aware",
-        method="auto",
         max_radius=MAX_RADIUS,
         seed=seed,
-        **setting,
     )
     whole = time.perf_counter() - started
-    adjacency = as_adjacency(data)
-    deltas = {
-        method: evaluate_deltas(adjacency, targets, max_radius=MAX_RADIUS, method=method, **setting)
-        for method in ("multiplicative", "auto")
-    }
     records = []
-    for rule, method in RULES:
+    for rule, bound in RULES:
         started = time.perf_counter()
-        found = conclude_by(rule, adjacency, deltas[method], run, setting)
+        found = run.again(data, rule=rule, bound=bound)
         seconds = time.perf_counter() - started
         assert rule != "event-aware" or np.array_equal(found.radius, run.radius)
-        records.append(
-            {"rule": rule, "method": method, "seconds": seconds} | summarize(found.radius, deltas[method], run)
-        )
+        records.append({"rule": rule, "bound": bound, "seconds": seconds} | summarize(found))
     records[-1]["whole_seconds"] = whole
     if distance == 1:
-        records.append(together(adjacency, data, deltas, run, setting))
+        records.append(together(data, run))
     return records
 
 
-def conclude_by(
-    rule: str, adjacency: Adjacency, deltas: DeltaBounds, run: NodeCertificates, setting: Record
-) -> Conclusion:
-    """Certify with the votes of ``run`` by another rule."""
-    return conclude(
-        adjacency,
-        deltas,
-        selection_votes=run.selection_votes,
-        estimation_votes=run.estimation_votes,
-        estimation_predictions=run.estimation_predictions,
-        alpha=ALPHA,
-        simultaneous=False,
-        rule=rule,
-        seed=run.seed,
-        **setting,
-    )
-
-
-def summarize(radius: NDArray[np.int64], deltas: DeltaBounds, run: NodeCertificates) -> Record:
+def summarize(run: graycert.Certificates) -> Record:
     """Return the mean radius and certified ratios, over targets that someone can attack.
 
     No radius counts beyond the number of attackable nodes; a target of which all are harmless counts at every radius.
     """
-    some = deltas.num_eligible > 0
-    capped, most = np.minimum(radius, deltas.num_eligible)[some], deltas.num_eligible[some]
-    right = (radius >= 0) & (run.prediction == run.labels)
+    some = run.num_eligible > 0
+    capped, most = np.minimum(run.radius, run.num_eligible)[some], run.num_eligible[some]
+    right = (run.radius >= 0) & (run.prediction == run.labels)
     return {
         "targets": int(some.sum()),
         "mean_radius": float(np.maximum(capped, 0).mean()),
         **{f"ratio_{rho}": float((capped >= np.minimum(rho, most)).mean()) for rho in RADII},
-        "abstained": float((radius < 0).mean()),
+        "abstained": float((run.radius < 0).mean()),
         "clean_accuracy": float(right.mean()),
     }
 
 
-def together(
-    adjacency: Adjacency, data: Any, deltas: dict[str, DeltaBounds], run: NodeCertificates, setting: Record
-) -> Record:
+def together(data: Any, run: graycert.Certificates) -> Record:
     """Return how many targets keep their prediction under one set of hostile nodes shared by all.
 
     "shared": a target that is hostile itself counts as lost. The others suppose that no target is hostile, which at
     distance 1 leaves no other node out; "naive" counts targets whose own certificate covers the number.
     """
+    sound = run.again(data, rule="sound")
     started = time.perf_counter()
-    shared = certify_collectively(run, data, budgets=DEFAULT_BUDGETS)
+    shared = sound.against_one_adversary(data, DEFAULT_BUDGETS)
     seconds = time.perf_counter() - started
-    votes = EstimationVotes(run.estimation_votes, run.num_estimation)
-    margin = multiclass_margin(*intersection_union_bounds(votes, run.prediction, alpha=ALPHA / len(run)))
-    matrix = single_source_matrix(adjacency, run.targets, **setting).tolil()
+    assert sound.votes is not None
+    margin = sound.setup.the_rule.lead_of(*sound.votes, sound.prediction, ALPHA / len(run)).margin
+    s = run.setup
+    setting: Record = {"smoothing": s.smoothing, "threat": s.threat, "num_layers": s.num_layers}
+    matrix = single_source_matrix(as_adjacency(data), run.targets, **setting).tolil()
     matrix[np.arange(len(run)), run.targets] = 0.0
     record: Record = {
         "rule": "collective",
@@ -173,7 +140,8 @@ def together(
         "shared": shared.num_robust.tolist(),
         "seconds": seconds,
     }
-    for method, bounds in deltas.items():
+    for bound in ("multiplicative", "auto"):
+        bounds = graycert.delta_bounds(data, run.targets, max_radius=MAX_RADIUS, bound=bound, **setting)
         radius = certified_radius(margin, bounds.delta_upper)
         found = collective_certificate(
             matrix.tocsr(),
@@ -182,8 +150,8 @@ def together(
             radius=radius,
             whole_field=(radius >= 0) & (radius >= bounds.num_eligible),
         )
-        record[f"naive_{method}"] = found.num_robust_naive.tolist()
-        record[f"shared_by_others_{method}"] = found.num_robust.tolist()
+        record[f"naive_{bound}"] = found.num_robust_naive.tolist()
+        record[f"shared_by_others_{bound}"] = found.num_robust.tolist()
     return record
 
 
