@@ -5,6 +5,7 @@ The blocks of a page share a folder and a Python namespace, and are run in their
 
 import contextlib
 import doctest
+import importlib
 import io
 import os
 import re
@@ -13,6 +14,7 @@ import tomllib
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -261,3 +263,20 @@ def normalised(text: str) -> str:
     text = re.sub(r"\b\d+(\.\d+)? (s|seconds|ms)\b", r"N \2", text)
     lines = [line.rstrip() for line in text.strip("\n").splitlines()]
     return "\n".join(lines) + "\n"
+
+
+def find_name(name: str) -> Any:
+    """Return what a dotted name below `graycert` stands for.
+
+    Raises:
+        AttributeError: If there is nothing of that name.
+    """
+    found: Any = graycert
+    path = graycert.__name__
+    for part in name.split("."):
+        path = f"{path}.{part}"
+        with contextlib.suppress(ModuleNotFoundError):
+            if isinstance(found, ModuleType) and not hasattr(found, part):
+                importlib.import_module(path)
+        found = getattr(found, part)
+    return found
