@@ -216,8 +216,8 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
         )
     if names is not None and len(names) != num_classes:
         raise InvalidParameterError(
-            f"`data.class_names` must name the {num_classes} classes of the model, got {len(names)} names. Was the model "
-            "trained on another graph?"
+            f"`data.class_names` must name the {num_classes} classes of the model, got {len(names)} names. Was the "
+            "model trained on another graph?"
         )
     return problem.setup.replace(
         num_classes=num_classes, engine=engine, class_names=None if names is None else tuple(names)

@@ -62,6 +62,6 @@ class FeaturesOnly(Smoothing):
         """Say what the radius is."""
         del setup
         return (
-            "The radius is the number of eligible nodes: all of them together can do nothing. Where the target itself may "
-            "be hostile it is 0."
+            "The radius is the number of eligible nodes: all of them together can do nothing. Where the target itself "
+            "may be hostile it is 0."
         )

@@ -152,7 +152,8 @@ class InterceptionMethod(Method):
             given_up = int(np.count_nonzero(undecided))
             if given_up and problem.execution.say is not None:
                 problem.execution.say(
-                    f"for {given_up:,} of {undecided.size:,} targets the search was given up: their radius may be larger"
+                    f"for {given_up:,} of {undecided.size:,} targets the search was given up: their radius may be "
+                    "larger"
                 )
         return arrays | _attackers(arrays["radius"], found, failing)
 

@@ -243,8 +243,8 @@ def _warn_of_hostile_targets(problem: Problem) -> None:
     hostile = int(problem.exposed().sum())
     if hostile:
         warnings.warn(
-            f"{hostile:,} of {problem.targets.size:,} targets may be hostile themselves. Node retention always keeps the "
-            "target, so their radius is 0 at most. Use NodeFeatureThreat(min_distance=1).",
+            f"{hostile:,} of {problem.targets.size:,} targets may be hostile themselves. Node retention always keeps "
+            "the target, so their radius is 0 at most. Use NodeFeatureThreat(min_distance=1).",
             stacklevel=4,
         )
 

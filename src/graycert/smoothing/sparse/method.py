@@ -31,8 +31,7 @@ MOST_DELETIONS = 10_000  # looked at where no largest radius is given
 
 
 class SparseMethod(Method):
-    r"""Bound the reported class from below and every other one from above, by the rule "sound", then carry both bounds
-    over to the worst perturbed input.
+    r"""Bound the reported class from below and every other one from above, then move both to the worst perturbed input.
 
     Guarantee:
         If ``deletions[t, a]`` is d >= 0, no setting of up to a zeros and deletion of up to d ones changes the predicted

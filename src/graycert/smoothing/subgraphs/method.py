@@ -6,8 +6,9 @@ votes wins, ties going to the smaller class.
 
 The adversary knows everything, hash and weights included. The target itself is trusted, because its own features are in
 every subgraph. The guarantee is deterministic. Against `FeaturesAndOutEdgesThreat` the radius is the rival's own, from
-the votes alone; against `NodeFeatureThreat`, where the structure is fixed, it is tightened: only subgraphs count in which
-a node that may be hostile has a path to the target. Nobody may change which node has which number, and the model is
+the votes alone; against `NodeFeatureThreat`, where the structure is fixed, it is tightened: only subgraphs count in
+which a node that may be hostile has a path to the target. Nobody may change which node has which number, and the model
+is
 fixed: training data are not attacked (PGNNCert's case, which needs one model per subgraph).
 
 The proof is in docs/proofs/subgraph_voting.md.
