@@ -18,7 +18,7 @@ from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CanonicalGraph:
-    """A checked graph, and the order in which values per edge come, from where they are handed in until they are stored.
+    """A checked graph, and the order in which values per edge come, from where they are handed in to where they lie.
 
     Self-loops are included. The fingerprint of a graph does not know the order of columns, so neither may what is
     stored.
