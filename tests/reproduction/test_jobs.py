@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,11 +20,12 @@ from graycert.errors import InvalidFileError
 from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
-from graycert.reproduction.pool import run_jobs
+from graycert.reproduction.pool import WorkerDiedError, compute, run_jobs
 from graycert.reproduction.results import Results
 from graycert.reproduction.settings import Conclusion, TrainingSettings
 from support.commands import write_graph
-from support.toy_kind import SlowJob
+from support.sweep_jobs import Paraboloid
+from support.toy_kind import PlaceJob, SlowJob, SquareJob
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +188,49 @@ def test_settings_load_without_torch():
     modules = "graycert.reproduction.certify_job, graycert.reproduction.catalogue"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_worker_keeps_its_lab_and_is_one_thread(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    jobs = [PlaceJob(number=number) for number in range(12)]
+    assert run_jobs(jobs, tmp_path, num_workers=2) == {}
+    found = [Results(tmp_path / "results")[job] for job in jobs]
+    processes = {int(each["process"]) for each in found}
+    assert 1 <= len(processes) <= 2
+    assert os.getpid() not in processes
+    assert len({(int(each["process"]), int(each["lab"])) for each in found}) == len(processes)
+    assert {int(each["threads"]) for each in found} == {1}
+
+
+def test_a_killed_worker_is_told_and_what_was_done_is_kept(tmp_path):
+    jobs = [Paraboloid(x=x, y=0.5, kills_above=0.8) for x in (0.1, 0.2, 0.9, 0.3)]
+    with pytest.raises(WorkerDiedError, match=r"was killed .* What was done is kept: run the command again") as told:
+        run_jobs(jobs, tmp_path, num_workers=2)
+    results = Results(tmp_path / "results")
+    assert jobs[2] in told.value.jobs
+    assert len(told.value.jobs) <= 2
+    assert jobs[0] in results
+    assert set(jobs) - set(told.value.jobs) - {job for job in jobs if job in results} <= {jobs[3]}
+    assert run_jobs(jobs[:2] + jobs[3:], tmp_path, num_workers=2) == {}
+    assert [job in results for job in jobs] == [True, True, False, True]
+
+
+def test_a_job_is_taken_when_a_worker_is_free_and_no_sooner(tmp_path):
+    done: list[int] = []
+    taken: list[tuple[int, int]] = []
+
+    def chosen():
+        for number in range(6):
+            taken.append((number, len(done)))
+            yield SquareJob(number=number)
+
+    computed = compute(chosen(), Lab(tmp_path), num_workers=2, backend=ThreadPoolExecutor)
+    with closing(computed):
+        for job, failure in computed:
+            assert failure is None
+            done.append(job.number)
+    assert sorted(done) == list(range(6))
+    assert all(number - num_done < 2 for number, num_done in taken)  # a sampler has seen all but what is under way
 
 
 PROGRAM = """

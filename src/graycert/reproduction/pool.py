@@ -1,23 +1,130 @@
 """Jobs on several processes, each of which keeps its graphs and models."""
 
-import multiprocessing
-import multiprocessing.connection
 import os
 import signal
-import sys
 import threading
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
-from graycert._progress import progress_bar
 from graycert.errors import GraycertError
 from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
+from graycert.reproduction.live import live
 
-_EVERY = 30.0  # seconds between lines
+Backend = Callable[[int], AbstractContextManager[Executor]]
+"""Opens an executor with so many workers, of which nothing is left when it is closed, however it is closed."""
+
+_PULSE = 0.5  # seconds between signs of life
+# a worker is one thread: as many as there are cores for each would stand in each other's way, and sums in another order
+_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a job has no result.
+
+    Attributes:
+        error: Type and message of what it raised.
+        traceback: Where.
+    """
+
+    error: str
+    traceback: str = ""
+
+
+class WorkerDiedError(GraycertError):
+    """A worker process was killed, and what was under way with it.
+
+    Args:
+        jobs: What was under way. Some of it may have been stored just before.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        super().__init__(
+            "a worker process was killed (out of memory?). What was done is kept: run the command again to go on, "
+            "with fewer `--workers`."
+        )
+        self.jobs = tuple(jobs)
+
+
+@contextmanager
+def processes(num_workers: int) -> Iterator[Executor]:
+    """Open workers on this machine: processes of joblib's loky, which start on the first job."""
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    ends_with_parent, held = Pipe(duplex=False)
+    with ends_with_parent, held:
+        executor = ProcessPoolExecutor(num_workers, env=_ONE_THREAD, initializer=_prepare, initargs=(ends_with_parent,))
+        try:
+            yield executor
+        finally:
+            executor.shutdown(kill_workers=True)  # they are idle, or nobody waits for what they do
+
+
+def _prepare(ends_with_parent: "Connection[None, None]") -> None:
+    """Make a worker deaf to Ctrl-C, which its parent hears, and let it be gone when its parent is."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def leave() -> None:
+        ends_with_parent.poll(None)  # nothing is ever sent: this is the end of the parent, however it came
+        os._exit(1)  # a killed parent leaves its workers waiting for jobs for ever
+
+    threading.Thread(target=leave, daemon=True).start()
+
+
+def compute(
+    jobs: Iterable[Job],
+    lab: Lab,
+    *,
+    num_workers: int,
+    backend: Backend = processes,
+    pulse: Callable[[], object] = lambda: None,
+) -> Generator[tuple[Job, Failure | None], None, None]:
+    """Do jobs; yield each when it is done, in the order in which they end, with the reason if it failed.
+
+    Results are in the store before a job is yielded.
+
+    Args:
+        jobs: All different. The next is taken when a worker is free for it and all that ended were yielded, no sooner.
+        lab: Where results go. Each worker has a lab of its own on the same folder for its life.
+        num_workers: Number of workers, >= 1.
+        backend: Where they work. ``concurrent.futures`` is what a backend must speak, as Dask's
+            ``Client.get_executor`` does.
+        pulse: Called about twice a second.
+
+    Raises:
+        WorkerDiedError: If a worker was killed.
+        GraycertError: If workers cannot start.
+    """
+    waiting = iter(jobs)
+    under_way: dict[Future[Failure | None], Job] = {}
+    with backend(num_workers) as executor:
+        try:
+            while True:
+                for job in islice(waiting, num_workers - len(under_way)):
+                    under_way[executor.submit(_attempt_there, lab.folder, lab.data_root, job)] = job
+                if not under_way:
+                    return
+                done, _ = wait(under_way, timeout=_PULSE, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=lambda each: each.exception() is not None):
+                    failure = future.result()
+                    yield under_way.pop(future), failure
+                pulse()
+        except BrokenExecutor as error:
+            if type(error).__name__ == "TerminatedWorkerError":  # loky's, for one that is gone without a word
+                raise WorkerDiedError(list(under_way.values())) from error
+            raise GraycertError(
+                f"worker processes cannot start ({error}). What they wrote above says why; the module of a job must be "
+                "importable without side effects."
+            ) from error
 
 
 def run_jobs(
@@ -41,83 +148,41 @@ def run_jobs(
 
     Returns:
         Jobs that failed, with the reason. The others are stored.
+
+    Raises:
+        WorkerDiedError: If a worker was killed; what was done is stored.
     """
     lab = Lab(folder, data_root=data_root)
     open_jobs = [job for job in dict.fromkeys(jobs) if job not in lab.results]
     failed: dict[Job, str] = {}
     if not open_jobs:
         return failed
-
-    def note(job: Job, reason: str | None) -> None:
-        if reason is not None:
-            failed[job] = reason
-            if say is not None:
-                say(f"{job.job} job {job.key} failed: {reason}")
-
-    with progress_bar("computing", total=len(open_jobs), unit="jobs", shown=progress) as advance:
-        if num_workers == 1:
-            for job in open_jobs:
-                note(job, _attempt(lab, job))
-                advance(1, job.job)
-            return failed
-        context = multiprocessing.get_context("spawn")  # torch and Numba do not survive a fork
-        with ProcessPoolExecutor(num_workers, context, _start, (folder, data_root)) as pool:
-            told = time.monotonic()
-            try:
-                waiting: dict[Future[str | None], Job] = {pool.submit(_do, job): job for job in open_jobs}
-                while waiting:
-                    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        job = waiting.pop(future)
-                        note(job, future.result())
-                        advance(1, job.job)
-                    if say is not None and time.monotonic() - told >= _EVERY and not sys.stderr.isatty():
-                        told = time.monotonic()
-                        say(f"{len(open_jobs) - len(waiting)} of {len(open_jobs)} jobs done")
-            except BrokenProcessPool:
-                raise GraycertError(
-                    "a worker process was killed (out of memory?). What was done is kept: run the command again to go "
-                    "on, with fewer `--workers`."
-                ) from None
-            except BaseException:  # interrupted: what is not stored by now is done again next time
-                pool.shutdown(wait=False, cancel_futures=True)
-                for worker in multiprocessing.active_children():
-                    worker.kill()
-                raise
+    with live("computing", unit="jobs", total=len(open_jobs), shown=progress, say=say) as shown:
+        here = ((job, _attempt(lab, job)) for job in open_jobs)
+        there = compute(open_jobs, lab, num_workers=num_workers, pulse=shown.tick)
+        with closing(here if num_workers == 1 else there) as done:
+            for job, failure in done:
+                if failure is not None:
+                    failed[job] = failure.error
+                    if say is not None:
+                        say(f"{job.job} job {job.key} failed: {failure.error}")
+                shown.done(job.job)
     return failed
 
 
-_LAB: Lab | None = None
+def _attempt_there(folder: Path, data_root: str | None, job: Job) -> Failure | None:
+    return _attempt(_lab_of_process(folder, data_root), job)
 
 
-def _start(folder: Path, data_root: str | None) -> None:
-    """Prepare a worker: one thread each, deaf to Ctrl-C, which its parent hears, and gone when the parent is."""
-    global _LAB
-    import torch
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-
-    torch.set_num_threads(1)
-    _LAB = Lab(folder, data_root=data_root)
+@lru_cache(maxsize=1)
+def _lab_of_process(folder: Path, data_root: str | None) -> Lab:
+    return Lab(folder, data_root=data_root)
 
 
-def _leave_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    multiprocessing.connection.wait([parent.sentinel])
-    os._exit(1)  # a killed parent leaves its workers waiting for jobs for ever
-
-
-def _do(job: Job) -> str | None:
-    assert _LAB is not None
-    return _attempt(_LAB, job)
-
-
-def _attempt(lab: Lab, job: Job) -> str | None:
+def _attempt(lab: Lab, job: Job) -> Failure | None:
     """Do a job; return the reason if it failed, so that the others go on."""
     try:
         lab.do(job)
     except Exception as failure:  # whatever it is, it is told and the other jobs are done
-        return f"{type(failure).__name__}: {failure}"
+        return Failure(error=f"{type(failure).__name__}: {failure}", traceback=traceback.format_exc())
     return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +13,7 @@ from graycert.reproduction.settings import Conclusion, Count, Settings, Training
 from graycert.reproduction.sweep.design import RandomDesign
 
 if TYPE_CHECKING:
+    from graycert.reproduction.job import Job
     from graycert.reproduction.results import Arrays
     from graycert.reproduction.sweep import Sweep
     from graycert.reproduction.sweep.budget import Budget
@@ -152,64 +152,50 @@ class SmoothingSweep(Settings):
         design = self.design
         return [self.job(design.point(index)) for index in range(self.num_trials)]
 
+    def numbers(self, arrays: "Arrays") -> dict[str, float]:
+        """Return the numbers of a trial by its first conclusion, and those by others with their names before them."""
+        first, *others = self.conclusions
+        numbers = trial_numbers(arrays, first)
+        for each in others:
+            numbers |= {f"{each.name}/{name}": value for name, value in trial_numbers(arrays, each).items()}
+        return numbers
+
     def as_sweep(
         self,
-        folder: Path,
+        lab: Lab,
         *,
         directory: Path,
-        data_root: str | None = None,
         design: "Design | None" = None,
         budget: "Budget | None" = None,
     ) -> "Sweep":
         """Return the sweep to run.
 
         Args:
-            folder: Folder of the lab that keeps results and models.
+            lab: Keeps results and models.
             directory: Folder of the sweep itself.
-            data_root: Folder with graph files; None takes GRAYCERT_DATA.
             design: Where trials lie instead of ``design``.
             budget: When it ends instead of after ``num_trials``.
         """
         from graycert.reproduction.sweep import Budget, Sweep
 
+        def tidy(job: "Job") -> None:
+            # no other trial has this model, and thousands would fill the disk
+            if self.trials_per_training is None and isinstance(job, CertifyJob):
+                lab.forget_model(job.training)
+
         settings = self.model_dump(mode="json", exclude={"num_trials", "seed", "low_discrepancy"}, exclude_none=True)
         return Sweep(
             directory=directory,
             name=f"{Path(self.training.graph).stem}-{self.training.architecture}-{self.smoothed}".replace(" ", "-"),
-            objective=Trial(sweep=self, folder=folder, data_root=data_root),
+            lab=lab,
+            job=self.job,
+            numbers=self.numbers,
+            tidy=tidy,
             directions=OBJECTIVES,
             design=design or self.design,
             budget=budget or Budget(trials=self.num_trials),
             settings=settings,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """Trains and certifies under one distribution; a worker process is sent it, and keeps graph and split.
-
-    Args:
-        sweep: What is swept.
-        folder: Folder of the lab.
-        data_root: Folder with graph files; None takes GRAYCERT_DATA.
-    """
-
-    sweep: SmoothingSweep
-    folder: Path
-    data_root: str | None = None
-
-    def __call__(self, params: Mapping[str, float]) -> dict[str, float]:
-        """Return the numbers of a trial, from its file if it was computed before."""
-        lab = _lab_of_process(self.folder, self.data_root)
-        job = self.sweep.job(params)
-        arrays = lab.do(job)
-        if self.sweep.trials_per_training is None:  # no other trial has this model, and thousands would fill the disk
-            lab.forget_model(job.training)
-        first, *others = self.sweep.conclusions
-        numbers = trial_numbers(arrays, first)
-        for each in others:
-            numbers |= {f"{each.name}/{name}": value for name, value in trial_numbers(arrays, each).items()}
-        return numbers
 
 
 def trial_numbers(arrays: "Arrays", conclusion: Conclusion) -> dict[str, float]:
@@ -264,7 +250,7 @@ def run_smoothing_sweeps(
         if each.key not in most_trials or each.num_trials > most_trials[each.key].num_trials:
             most_trials[each.key] = each
     to_run = [
-        each.as_sweep(lab.folder.absolute(), directory=lab.folder / "sweeps" / key, data_root=lab.data_root)
+        each.as_sweep(lab, directory=lab.folder / "sweeps" / key)
         for key, each in most_trials.items()
         if any(job not in lab.results for job in each.jobs())
     ]
@@ -274,14 +260,3 @@ def run_smoothing_sweeps(
         for failure in result.failed:
             if say is not None:
                 say(f"trial {failure.index} of a sweep failed: {failure.error}")
-
-
-@lru_cache(maxsize=1)
-def _lab_of_process(folder: Path, data_root: str | None) -> Lab:
-    import multiprocessing
-
-    if multiprocessing.parent_process() is not None:  # a worker: one thread each
-        import torch
-
-        torch.set_num_threads(1)
-    return Lab(folder, data_root=data_root)

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -6,22 +7,21 @@ import pytest
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.reproduction.sweep import AdaptiveDesign, Budget, RandomDesign, Sweep
 from graycert.reproduction.sweep.definition import keep_settings, read_settings
-from support.sweep_objectives import FailsAbove, paraboloid
+from support.sweep_jobs import RANGES, Paraboloid, toy_sweep
 
-RANGES = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+SETTINGS = {"dataset": "cora_ml", "model": {"skip": False, "layers": 2}}
 
 
 def _sweep(folder: Path, **changed: Any) -> Sweep:
-    given: dict[str, Any] = {
-        "directory": folder,
-        "name": "cora",
-        "objective": paraboloid,
-        "directions": {"accuracy": "maximize", "robustness": "maximize"},
-        "design": RandomDesign(ranges=RANGES, seed=1),
-        "budget": Budget(trials=3),
-        "settings": {"dataset": "cora_ml", "model": {"skip": False, "layers": 2}},
-    }
-    return Sweep(**{**given, **changed})
+    return toy_sweep(folder, **{"name": "cora", "job": one_job, "settings": SETTINGS, **changed})
+
+
+def one_job(point: Mapping[str, float]) -> Paraboloid:
+    return Paraboloid(**point)
+
+
+def another_job(point: Mapping[str, float]) -> Paraboloid:
+    return Paraboloid(**point, wait=1)
 
 
 def test_the_same_sweep_may_go_on_with_another_budget(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_the_same_sweep_may_go_on_with_another_budget(tmp_path: Path) -> None:
     keep_settings(_sweep(tmp_path, budget=Budget(seconds=60)))
     stored = read_settings(tmp_path)
     assert stored["budget"] == {"seconds": 60}
-    assert stored["objective"] == "support.sweep_objectives.paraboloid"
+    assert stored["job"].endswith("test_definition.one_job")
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.toml"]
 
 
@@ -39,7 +39,7 @@ def test_the_same_sweep_may_go_on_with_another_budget(tmp_path: Path) -> None:
     ("changed", "named"),
     [
         ({"name": "citeseer"}, r"name \('cora' there, 'citeseer' here\)"),
-        ({"objective": FailsAbove(threshold=1)}, "objective "),
+        ({"job": another_job}, "job "),
         ({"directions": {"robustness": "maximize", "accuracy": "maximize"}}, "directions "),  # order of the values
         ({"design": RandomDesign(ranges=RANGES, seed=2)}, r"design.seed \(1 there, 2 here\)"),
         ({"design": RandomDesign(ranges=dict(reversed(RANGES.items())), seed=1)}, "design.ranges "),
@@ -59,7 +59,6 @@ def test_another_sweep_is_told_in_what_it_differs(tmp_path: Path, changed: dict[
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"objective": lambda params: {}}, "`objective` must be a function or an instance"),
         ({"directions": {}}, "at least one objective value"),
         ({"directions": {"accuracy": "up"}}, r"`directions\['accuracy'\]` must be one of"),
         ({"directions": {"x": "maximize"}}, "`x` must name one column"),
@@ -83,7 +82,7 @@ def test_settings_are_what_toml_can_hold(tmp_path: Path) -> None:
     [
         (None, "is missing, so .* holds no sweep"),
         ("name = ", "cannot be read as TOML"),
-        ("name = 'cora'", "must have format version 1, got None"),
+        ("name = 'cora'", "must have format version 2, got None"),
     ],
 )
 def test_a_damaged_file_is_told(tmp_path: Path, content: str | None, message: str) -> None:

@@ -1,6 +1,5 @@
 """What a sweep is, and its settings on disk."""
 
-import pickle
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,27 +11,32 @@ import tomli_w
 from graycert._files import write_atomically
 from graycert._validation import check_choice
 from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.reproduction.job import Job
+from graycert.reproduction.lab import Lab
+from graycert.reproduction.results import Arrays
 from graycert.reproduction.sweep.budget import Budget
 from graycert.reproduction.sweep.design import Design
 
-Objective = Callable[[Mapping[str, float]], Mapping[str, float]]
-
 SETTINGS = "sweep.toml"
-FORMAT_VERSION = 1
-OWN_COLUMNS = ("index", "seconds", "worker", "error", "traceback")
+FORMAT_VERSION = 2
+OWN_COLUMNS = ("index", "seconds", "error", "traceback")
+
+
+def _nothing(job: Job) -> None:
+    del job
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """Many trials of one experiment, kept in a directory.
+    """Many trials of one experiment: each is a job, whose result the lab keeps.
 
     Args:
         directory: Folder of the sweep; made at the first run.
-        name: Name of the study, e.g. "cora_ml-gat".
-        objective: Called with the value of each parameter; returns the objective values, finite, and any further
-            numbers, by name. A module-level function or an instance of a module-level class: it is sent to worker
-            processes. A trial that was killed after the call but before its results were kept is called again, so a
-            costly objective should keep its own results and answer from them.
+        name: Name of the sweep, e.g. "cora_ml-gat".
+        lab: Keeps the results.
+        job: Returns what a trial computes, given the value of each parameter.
+        numbers: Returns the objective values, finite, and any further numbers, by name, given a trial's result.
+        tidy: Called with each job whose result is kept, perhaps again, e.g. to remove what only it needed.
         directions: "maximize" or "minimize" for each objective value, by name; at least one.
         design: Where trials lie.
         budget: When to end; may differ when the sweep goes on.
@@ -40,12 +44,15 @@ class Sweep:
             goes on.
 
     Raises:
-        InvalidParameterError: If an argument is outside its domain or the objective cannot be sent to a process.
+        InvalidParameterError: If an argument is outside its domain.
     """
 
     directory: str | Path
     name: str
-    objective: Objective
+    lab: Lab
+    job: Callable[[Mapping[str, float]], Job]
+    numbers: Callable[[Arrays], Mapping[str, float]]
+    tidy: Callable[[Job], object] = _nothing
     directions: Mapping[str, str]
     design: Design
     budget: Budget
@@ -54,7 +61,7 @@ class Sweep:
     def __post_init__(self) -> None:
         object.__setattr__(self, "directory", Path(self.directory).expanduser().absolute())
         if not self.name:
-            raise InvalidParameterError("`name` must not be empty. Name the study, e.g. after graph and model.")
+            raise InvalidParameterError("`name` must not be empty. Name the sweep, e.g. after graph and model.")
         if not self.directions:
             raise InvalidParameterError("`directions` must name at least one objective value, got none.")
         for name, direction in self.directions.items():
@@ -63,13 +70,6 @@ class Sweep:
         for name in names:
             if names.count(name) > 1:
                 raise InvalidParameterError(f"`{name}` must name one column of the table, got it twice. Rename one.")
-        try:
-            pickle.dumps(self.objective)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise InvalidParameterError(
-                f"`objective` must be a function or an instance of a class at the top of a module, got "
-                f"{self.objective!r} ({error}). Worker processes cannot be given anything else."
-            ) from error
 
     @property
     def folder(self) -> Path:
@@ -133,7 +133,7 @@ def _document(sweep: Sweep) -> dict[str, Any]:
     document = {
         "format_version": FORMAT_VERSION,
         "name": sweep.name,
-        "objective": f"{sweep.objective.__module__}.{_name(sweep.objective)}",
+        "job": f"{sweep.job.__module__}.{getattr(sweep.job, '__qualname__', type(sweep.job).__qualname__)}",
         "directions": [[name, direction] for name, direction in sweep.directions.items()],
         "design": {
             "kind": design.kind,
@@ -150,10 +150,6 @@ def _document(sweep: Sweep) -> dict[str, Any]:
             f"`settings` must hold only values that TOML has, got {dict(sweep.settings)!r} ({error}). "
             "Pass text, numbers, truth values, lists and tables; leave out what is None."
         ) from error
-
-
-def _name(objective: Objective) -> str:
-    return getattr(objective, "__qualname__", type(objective).__qualname__)
 
 
 def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
