@@ -4,12 +4,13 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,6 +24,7 @@ Backend = Callable[[int], AbstractContextManager[Executor]]
 """Opens an executor with so many workers, of which nothing is left when it is closed, however it is closed."""
 
 _PULSE = 0.5  # seconds between signs of life
+_DEATHS = 3  # of its worker, until a job counts as failed; of jobs in a row, until there is no sense in going on
 # a worker is one thread: as many as there are cores for each would stand in each other's way, and sums in another order
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
 
@@ -40,19 +42,7 @@ class Failure:
     traceback: str = ""
 
 
-class WorkerDiedError(GraycertError):
-    """A worker process was killed, and what was under way with it.
-
-    Args:
-        jobs: What was under way. Some of it may have been stored just before.
-    """
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        super().__init__(
-            "a worker process was killed (out of memory?). What was done is kept: run the command again to go on, "
-            "with fewer `--workers`."
-        )
-        self.jobs = tuple(jobs)
+Done = tuple[Job, Failure | None]
 
 
 @contextmanager
@@ -87,10 +77,11 @@ def compute(
     num_workers: int,
     backend: Backend = processes,
     pulse: Callable[[], object] = lambda: None,
-) -> Generator[tuple[Job, Failure | None], None, None]:
-    """Do jobs; yield each when it is done, in the order in which they end, with the reason if it failed.
+) -> Generator[Done, None, None]:
+    """Do jobs; yield each when it is done and stored, in the order in which they end, or with the reason if it failed.
 
-    Results are in the store before a job is yielded.
+    When a worker is killed, all that was under way is done again, for the third time by a single worker: so the job
+    that is too large for the machine is found out. It has failed if that worker is killed, too.
 
     Args:
         jobs: All different. The next is taken when a worker is free for it and all that ended were yielded, no sooner.
@@ -101,40 +92,85 @@ def compute(
         pulse: Called about twice a second.
 
     Raises:
-        WorkerDiedError: If a worker was killed.
-        GraycertError: If workers cannot start.
+        GraycertError: If workers cannot start, or are killed whatever they do.
     """
     waiting = iter(jobs)
-    under_way: dict[Future[Failure | None], Job] = {}
-    with backend(num_workers) as executor:
+    deaths: Counter[Job] = Counter()
+    again, alone = deque[Job](), deque[Job]()
+    num_given_up = 0
+    while True:
+        under_way: dict[Future[Failure | None], Job] = {}
+        one_by_one = bool(alone)
+        queue, size = (_drained(alone), 1) if one_by_one else (chain(_drained(again), waiting), num_workers)
         try:
-            while True:
-                for job in islice(waiting, num_workers - len(under_way)):
-                    under_way[executor.submit(_attempt_there, lab.folder, lab.data_root, job)] = job
-                if not under_way:
-                    return
-                done, _ = wait(under_way, timeout=_PULSE, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=lambda each: each.exception() is not None):
-                    failure = future.result()
-                    yield under_way.pop(future), failure
-                pulse()
+            for done in _compute(queue, under_way, lab, backend, size, pulse):
+                num_given_up = 0
+                yield done
+            if not one_by_one:
+                return
         except BrokenExecutor as error:
-            if type(error).__name__ == "TerminatedWorkerError":  # loky's, for one that is gone without a word
-                raise WorkerDiedError(list(under_way.values())) from error
+            if type(error).__name__ != "TerminatedWorkerError":  # loky's, for one that is gone without a word
+                raise GraycertError(
+                    f"worker processes cannot start ({error}). What they wrote above says why; the module of a job "
+                    "must be importable without side effects."
+                ) from error
+        for job in under_way.values():
+            deaths[job] += 1
+            if job in lab.results:  # just before
+                yield job, None
+            elif deaths[job] < _DEATHS:
+                (alone if deaths[job] == _DEATHS - 1 else again).append(job)
+            else:
+                num_given_up += 1
+                yield job, Failure(error=f"WorkerDied: {_DEATHS} workers were killed with it (out of memory?)")
+        if num_given_up == _DEATHS:
             raise GraycertError(
-                f"worker processes cannot start ({error}). What they wrote above says why; the module of a job must be "
-                "importable without side effects."
-            ) from error
+                "worker processes are killed again and again (out of memory?). What was done is kept: run the command "
+                "again to go on, with fewer `--workers`."
+            )
+
+
+def _compute(
+    jobs: Iterator[Job],
+    under_way: dict[Future[Failure | None], Job],
+    lab: Lab,
+    backend: Backend,
+    num_workers: int,
+    pulse: Callable[[], object],
+) -> Iterator[Done]:
+    """Do jobs until a worker is killed, which leaves some in ``under_way``."""
+    with backend(num_workers) as executor:
+        while True:
+            for job in islice(jobs, num_workers - len(under_way)):
+                under_way[executor.submit(_attempt_there, lab.folder, lab.data_root, job)] = job
+            if not under_way:
+                return
+            done, _ = wait(under_way, timeout=_PULSE, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda each: each.exception() is not None):
+                failure = future.result()
+                yield under_way.pop(future), failure
+            pulse()
+
+
+def _drained(queue: deque[Job]) -> Iterator[Job]:
+    while queue:
+        yield queue.popleft()
+
+
+def keep(job: Job) -> None:
+    """Leave what a job has left behind."""
+    del job
 
 
 def run_jobs(
-    jobs: Sequence[Job],
+    jobs: Iterable[Job],
     folder: Path,
     *,
     data_root: str | None = None,
     num_workers: int = 1,
     progress: bool = False,
     say: Callable[[str], None] | None = None,
+    tidy: Callable[[Job], object] = keep,
 ) -> dict[Job, str]:
     """Do all jobs that were not done; what is done is stored at once, so an interrupted run goes on where it was.
 
@@ -145,16 +181,22 @@ def run_jobs(
         num_workers: Processes; 1 works in this one.
         progress: Show a progress bar on standard error if it is a terminal.
         say: Told of each job that failed and, where there is no terminal for a bar, now and then how far it is.
+        tidy: Called with each job that is stored, e.g. to remove what only it needed.
 
     Returns:
         Jobs that failed, with the reason. The others are stored.
 
     Raises:
-        WorkerDiedError: If a worker was killed; what was done is stored.
+        GraycertError: If workers cannot start, or are killed whatever they do; what was done is stored.
     """
     lab = Lab(folder, data_root=data_root)
-    open_jobs = [job for job in dict.fromkeys(jobs) if job not in lab.results]
     failed: dict[Job, str] = {}
+    open_jobs: list[Job] = []
+    for job in dict.fromkeys(jobs):
+        if job in lab.results:
+            tidy(job)
+        else:
+            open_jobs.append(job)
     if not open_jobs:
         return failed
     with live("computing", unit="jobs", total=len(open_jobs), shown=progress, say=say) as shown:
@@ -162,7 +204,9 @@ def run_jobs(
         there = compute(open_jobs, lab, num_workers=num_workers, pulse=shown.tick)
         with closing(here if num_workers == 1 else there) as done:
             for job, failure in done:
-                if failure is not None:
+                if failure is None:
+                    tidy(job)
+                else:
                     failed[job] = failure.error
                     if say is not None:
                         say(f"{job.job} job {job.key} failed: {failure.error}")

@@ -2,24 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from graycert.reproduction.certify_job import CertifyJob
+from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
-from graycert.reproduction.settings import Conclusion, Count, Settings, TrainingSettings, settings_hash
+from graycert.reproduction.pool import run_jobs
+from graycert.reproduction.settings import Conclusion, Count, Settings, TrainingSettings
 from graycert.reproduction.sweep.design import RandomDesign
 
 if TYPE_CHECKING:
-    from graycert.reproduction.job import Job
     from graycert.reproduction.results import Arrays
     from graycert.reproduction.sweep import Sweep
     from graycert.reproduction.sweep.budget import Budget
     from graycert.reproduction.sweep.design import Design
-
-VERSION = 1  # raise it when equal settings have other trials
 
 Smoothed = Literal["deletion and ablation", "deletion", "ablation"]
 TrainingRule = Literal["drawn separately", "equal", "more", "less"]
@@ -101,11 +101,6 @@ class SmoothingSweep(Settings):
         return self
 
     @property
-    def key(self) -> str:
-        """Identify the sweep; more trials extend it."""
-        return settings_hash(f"sweep-{VERSION}", self.model_dump(mode="json", exclude={"num_trials"}))
-
-    @property
     def graphs(self) -> tuple[str, ...]:
         """Names of the graphs that it needs."""
         return (self.training.graph,)
@@ -160,6 +155,11 @@ class SmoothingSweep(Settings):
             numbers |= {f"{each.name}/{name}": value for name, value in trial_numbers(arrays, each).items()}
         return numbers
 
+    def tidy(self, lab: Lab, job: Job) -> None:
+        """Remove the model of a trial that no other needs: thousands would fill the disk."""
+        if self.trials_per_training is None and isinstance(job, CertifyJob):
+            lab.forget_model(job.training)
+
     def as_sweep(
         self,
         lab: Lab,
@@ -178,11 +178,6 @@ class SmoothingSweep(Settings):
         """
         from graycert.reproduction.sweep import Budget, Sweep
 
-        def tidy(job: "Job") -> None:
-            # no other trial has this model, and thousands would fill the disk
-            if self.trials_per_training is None and isinstance(job, CertifyJob):
-                lab.forget_model(job.training)
-
         settings = self.model_dump(mode="json", exclude={"num_trials", "seed", "low_discrepancy"}, exclude_none=True)
         return Sweep(
             directory=directory,
@@ -190,7 +185,7 @@ class SmoothingSweep(Settings):
             lab=lab,
             job=self.job,
             numbers=self.numbers,
-            tidy=tidy,
+            tidy=partial(self.tidy, lab),
             directions=OBJECTIVES,
             design=design or self.design,
             budget=budget or Budget(trials=self.num_trials),
@@ -234,29 +229,22 @@ def run_smoothing_sweeps(
     progress: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> None:
-    """Run sweeps that were not run, going on where an earlier call was interrupted; trials that failed are retried.
+    """Do the trials of sweeps that were not done, in order; those that failed are tried again.
 
     Args:
-        sweeps: Some may be equal.
-        lab: Keeps the results; the sweeps themselves are kept in its folder ``sweeps``.
+        sweeps: Some may be equal, or have trials in common.
+        lab: Keeps the results.
         num_workers: Processes that compute.
         progress: Show progress on standard error if it is a terminal.
         say: Told of trials that failed.
     """
-    from graycert.reproduction.sweep import run_sweeps
-
-    most_trials: dict[str, SmoothingSweep] = {}
-    for each in sweeps:
-        if each.key not in most_trials or each.num_trials > most_trials[each.key].num_trials:
-            most_trials[each.key] = each
-    to_run = [
-        each.as_sweep(lab, directory=lab.folder / "sweeps" / key)
-        for key, each in most_trials.items()
-        if any(job not in lab.results for job in each.jobs())
-    ]
-    if not to_run:
-        return
-    for result in run_sweeps(to_run, workers=num_workers, progress=progress, retry_failed=True):
-        for failure in result.failed:
-            if say is not None:
-                say(f"trial {failure.index} of a sweep failed: {failure.error}")
+    jobs: dict[Job, SmoothingSweep] = {job: each for each in sweeps for job in each.jobs()}
+    run_jobs(
+        jobs,
+        lab.folder,
+        data_root=lab.data_root,
+        num_workers=num_workers,
+        progress=progress,
+        say=say,
+        tidy=lambda job: jobs[job].tidy(lab, job),
+    )

@@ -7,6 +7,7 @@ import signal
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -59,7 +60,7 @@ def test_ten_kills_change_nothing(tmp_path: Path, sampler: str) -> None:
     generator = random.Random(11)
     assert sum(map(len, KILLS)) == 10
     kept: list[dict[str, bytes]] = []
-    asked: list[list[str]] = []
+    asked: list[list[Any]] = []
     for kills in KILLS:
         with running_sweep(folder, trials=ENDLESS, sampler=sampler) as process:
             for kill in kills:
@@ -70,7 +71,7 @@ def test_ten_kills_change_nothing(tmp_path: Path, sampler: str) -> None:
                 assert process.poll() is None
                 kill(process)
         kept.append(_stored(folder))
-        asked.append(_whole_lines(folder / "asked.jsonl"))
+        asked.append(_asked(folder))
     num_trials = len(kept[-1]) + 6
     assert num_trials > 6, "the kills left no trial the time to end; there is nothing to see here"
 
@@ -87,16 +88,17 @@ def test_ten_kills_change_nothing(tmp_path: Path, sampler: str) -> None:
         undisturbed = run_sweep(logged_sweep(tmp_path / "calm", trials=num_trials), workers=WORKERS)
         pd.testing.assert_frame_equal(table, _comparable(undisturbed.table), check_exact=True)
     else:
-        assert {path.name for path in folder.iterdir()} == {*FILES, "asked.jsonl"}
-        lines = _whole_lines(folder / "asked.jsonl")
+        assert {path.name for path in folder.iterdir()} == {*FILES, "asked.json"}
+        last = _asked(folder)
         for earlier in asked:
-            assert lines[: len(earlier)] == earlier
-        points = [json.loads(line)["params"] for line in lines]
-        assert points[:num_trials] == table[["x", "y"]].to_dict("records")
+            assert last[: len(earlier)] == earlier
+        assert [point["params"] for point in last][:num_trials] == table[["x", "y"]].to_dict("records")
 
 
-def _whole_lines(file: Path) -> list[str]:
-    return file.read_text().split("\n")[:-1] if file.exists() else []
+def _asked(folder: Path) -> list[Any]:
+    """Return the points that the sampler was asked for."""
+    file = folder / "asked.json"
+    return json.loads(file.read_text()) if file.exists() else []
 
 
 @pytest.mark.end_to_end

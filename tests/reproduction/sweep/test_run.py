@@ -1,6 +1,7 @@
 """Whole sweeps on real worker processes."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -13,9 +14,8 @@ import pytest
 from filelock import FileLock
 
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
-from graycert.reproduction.lab import Lab
 from graycert.reproduction.live import live
-from graycert.reproduction.sweep import AdaptiveDesign, Budget, RandomDesign, run_sweep, run_sweeps
+from graycert.reproduction.sweep import AdaptiveDesign, Budget, RandomDesign, run_sweep
 from graycert.reproduction.sweep.course import checked_numbers
 from support.sweep_jobs import RANGES, paraboloid, toy_sweep
 
@@ -27,29 +27,29 @@ def _large(number: int, threshold: float) -> list[int]:
     return [index for index in range(number) if design.point(index)["x"] > threshold]
 
 
-def test_sweeps_share_their_workers_and_a_trial_that_raises_stops_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mended = tmp_path / "mended"
-    lab = Lab(tmp_path / "lab")
-    fails = {"fails_above": 0.6, "mended": str(mended)}
-    sweeps = [
-        toy_sweep(tmp_path / "calm", lab=lab),
-        toy_sweep(tmp_path / "fails", lab=lab, options=fails, budget=Budget(trials=10)),
-    ]
-    expected = _large(10, 0.6)
-    assert 1 < len(expected) < 9
-
-    calm, failing = run_sweeps(sweeps, workers=1, progress=True)
+def test_a_table_has_a_row_for_each_trial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calm = run_sweep(toy_sweep(tmp_path / "calm"))
     table = pd.read_parquet(calm.table)
     assert table.columns.tolist() == COLUMNS
+    assert table.dtypes.tolist() == ["int64"] + ["float64"] * 7
     for index, row in table.iterrows():
         point = RandomDesign(ranges=RANGES, seed=1).point(index)
         values = pd.Series(paraboloid(**point))
         assert row["index"] == index
         assert row[["x", "y"]].to_dict() == point
         pd.testing.assert_series_equal(row[values.index].astype(float), values, check_names=False, check_exact=True)
+    assert calm.failed == ()
+    assert not (tmp_path / "calm" / "failed.parquet").exists()
+    assert capsys.readouterr() == ("", "")
 
+
+def test_a_trial_that_raises_stops_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mended = tmp_path / "mended"
+    fails = {"fails_above": 0.6, "mended": str(mended)}
+    sweep = toy_sweep(tmp_path / "fails", options=fails, budget=Budget(trials=10))
+    expected = _large(10, 0.6)
+    assert 1 < len(expected) < 9
+    failing = run_sweep(sweep, workers=2, progress=True)
     assert [trial.index for trial in failing.failed] == expected
     assert failing.num_finished == 10 - len(expected)
     assert set(pd.read_parquet(failing.table)["index"]) == set(range(10)) - set(expected)
@@ -62,13 +62,12 @@ def test_sweeps_share_their_workers_and_a_trial_that_raises_stops_nothing(
     assert "sweep_jobs.py" in failures["traceback"][0]
     told = capsys.readouterr()
     assert told.out == ""
-    assert "2 sweeps: 0 of 13 trials done; 1 workers\n" in told.err
-    assert f"fails: trial {expected[0]} failed: {first.error}\n" in told.err
-    assert f"fails: {failing.num_finished} trials finished, {len(expected)} failed: {expected[0]} (" in told.err
+    assert "fails: 0 of 10 trials done; 2 workers\n" in told.err
+    assert f"fails: a trial failed: {first.error}\n" in told.err
 
     mended.touch()
-    assert run_sweep(sweeps[1]).failed == failing.failed  # not by itself
-    healed = run_sweep(sweeps[1], retry_failed=True)
+    assert run_sweep(sweep).failed == failing.failed  # not by itself
+    healed = run_sweep(sweep, retry_failed=True)
     assert (healed.num_finished, healed.failed) == (10, ())
     assert pd.read_parquet(healed.table)["index"].tolist() == list(range(10))
     assert not (tmp_path / "fails" / "failed.parquet").exists()
@@ -106,17 +105,26 @@ def test_a_trial_whose_result_is_missing_is_run_again_and_no_other(tmp_path: Pat
     pd.testing.assert_frame_equal(before.drop(columns="seconds"), after.drop(columns="seconds"), check_exact=True)
 
 
-def test_sweeps_with_trials_in_common_run_them_once(tmp_path: Path) -> None:
+def test_equal_trials_are_run_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    lab = Lab(tmp_path / "lab")
     fixed = RandomDesign(ranges=dict.fromkeys(RANGES, (0.25, 0.25)), seed=1)
-    sweeps = [toy_sweep(tmp_path / name, lab=lab, design=fixed, options={"log": str(log)}) for name in ("a", "b")]
-    results = run_sweeps(sweeps, workers=2)
-    assert [result.num_finished for result in results] == [3, 3]
+    sweep = toy_sweep(tmp_path / "sweep", design=fixed, options={"log": str(log)}, budget=Budget(trials=5))
+    assert run_sweep(sweep, workers=2).num_finished == 5
+    other = toy_sweep(tmp_path / "other", lab=sweep.lab, design=fixed, options={"log": str(log)})
+    assert run_sweep(other, workers=2).num_finished == 3  # from the results of the other sweep
     assert log.read_text() == "0.25\n"
 
 
-def test_a_budget_of_time_starts_nothing_when_it_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _design(sampler: str) -> RandomDesign | AdaptiveDesign:
+    if sampler == "random":
+        return RandomDesign(ranges=RANGES, seed=1)
+    return AdaptiveDesign(ranges=RANGES, seed=1, sampler=sampler)
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+def test_a_budget_of_time_starts_nothing_when_it_is_over(
+    tmp_path: Path, sampler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = [0.0]
 
     class Clock:  # a trial takes a second of it
@@ -127,14 +135,9 @@ def test_a_budget_of_time_starts_nothing_when_it_is_over(tmp_path: Path, monkeyp
         return {name: float(arrays[name]) for name in ("accuracy", "robustness")}
 
     monkeypatch.setattr("graycert.reproduction.sweep.course.time", Clock)
-    lab = Lab(tmp_path / "lab")
-    design = AdaptiveDesign(ranges=RANGES, seed=1, sampler="tpe")
-    sweeps = [
-        toy_sweep(tmp_path / "random", lab=lab, numbers=numbers, budget=Budget(seconds=2.5)),
-        toy_sweep(tmp_path / "adaptive", lab=lab, numbers=numbers, budget=Budget(seconds=0.5), design=design),
-    ]
-    assert [result.num_finished for result in run_sweeps(sweeps)] == [3, 1]
-    assert [result.num_finished for result in run_sweeps(sweeps)] == [6, 2]  # goes on
+    sweep = toy_sweep(tmp_path / sampler, numbers=numbers, budget=Budget(seconds=2.5), design=_design(sampler))
+    assert run_sweep(sweep).num_finished == 3
+    assert run_sweep(sweep).num_finished == 6  # goes on
 
 
 def test_a_trial_that_kills_each_worker_is_given_up(tmp_path: Path) -> None:
@@ -210,17 +213,9 @@ def test_only_one_process_drives_a_sweep(tmp_path: Path) -> None:
     run_sweep(toy_sweep(folder))
 
 
-def test_sweeps_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
-    lab = Lab(tmp_path / "lab")
-    with pytest.raises(InvalidParameterError, match="a folder each"):
-        run_sweeps([toy_sweep(tmp_path, lab=lab), toy_sweep(tmp_path, lab=lab)])
-    with pytest.raises(InvalidParameterError, match="all a time as budget"):
-        run_sweeps([toy_sweep(tmp_path / "a", lab=lab), toy_sweep(tmp_path / "b", lab=lab, budget=Budget(seconds=1))])
-    with pytest.raises(InvalidParameterError, match="of one lab"):
-        run_sweeps([toy_sweep(tmp_path / "a"), toy_sweep(tmp_path / "b")])
+def test_without_a_worker_nothing_is_run(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match="`workers` must be >= 1"):
         run_sweep(toy_sweep(tmp_path), workers=0)
-    assert run_sweeps([]) == []
     assert not list(tmp_path.iterdir())
 
 
@@ -241,38 +236,31 @@ class Other(Paraboloid):
         run_sweep(toy_sweep(tmp_path / "sweep", job=lambda point: only_in_the_parent.Other(**point)))
 
 
-@pytest.mark.parametrize("rest", ['{"params": {"x"', "{", '{"params": {"π": "\N{SNOWMAN}"'])
-def test_half_a_line_is_cut_off(tmp_path: Path, rest: str) -> None:
+def test_what_a_killed_process_left_unfinished_is_removed(tmp_path: Path) -> None:
+    design = AdaptiveDesign(ranges=RANGES, seed=3)
+    folder = tmp_path / "adaptive"
+    folder.mkdir()
+    names = ("sweep.toml", "asked.json", "trials.parquet", "failed.parquet")
+    for name in names:
+        (folder / f".{name}.ab12{Path(name).suffix}").write_text("half of")
+    run_sweep(toy_sweep(folder, design=design))
+    assert {path.name for path in folder.iterdir()} == {"sweep.lock", *names[:-1]}
+
+
+@pytest.mark.parametrize("text", ["nonsense", "[1]", "[{}]", '[{"params": {"x": 0.5}, "sampler": {}}]', '[{"params"'])
+def test_a_damaged_file_is_told(tmp_path: Path, text: str) -> None:
     design = AdaptiveDesign(ranges=RANGES, seed=3)
     folder = tmp_path / "adaptive"
     run_sweep(toy_sweep(folder, design=design))
-    asked = folder / "asked.jsonl"
-    whole = asked.read_bytes()
-    with asked.open("ab") as file:
-        file.write(rest.encode())
-    assert run_sweep(toy_sweep(folder, design=design, budget=Budget(trials=4))).num_finished == 4
-    assert asked.read_bytes().startswith(whole)
-    assert asked.read_bytes().count(b"\n") == 4
-    asked.write_bytes(rest.encode())  # of the first line: no point was asked for
-    run_sweep(toy_sweep(folder, design=design))
-    assert asked.read_bytes() == whole
-
-
-@pytest.mark.parametrize("line", ["nonsense", "[]", '{"params": {"x": 0.5}, "sampler": {}}', '{"params": {}}'])
-def test_a_damaged_file_is_told(tmp_path: Path, line: str) -> None:
-    design = AdaptiveDesign(ranges=RANGES, seed=3)
-    folder = tmp_path / "adaptive"
-    run_sweep(toy_sweep(folder, design=design))
-    (folder / "asked.jsonl").write_text(f"{line}\n")
-    with pytest.raises(InvalidFileError, match=r"asked\.jsonl is damaged"):
+    (folder / "asked.json").write_text(text)
+    with pytest.raises(InvalidFileError, match=r"asked\.json is damaged"):
         run_sweep(toy_sweep(folder, design=design))
 
 
-@pytest.mark.parametrize("name", ["trials.parquet", "failed.parquet"])
-def test_a_damaged_table_is_told(tmp_path: Path, name: str) -> None:
+def test_a_damaged_table_is_told(tmp_path: Path) -> None:
     run_sweep(toy_sweep(tmp_path / "sweep"))
-    (tmp_path / "sweep" / name).write_text("no table")
-    with pytest.raises(InvalidFileError, match=f"{name} is damaged"):
+    (tmp_path / "sweep" / "failed.parquet").write_text("no table")
+    with pytest.raises(InvalidFileError, match=r"failed\.parquet is damaged"):
         run_sweep(toy_sweep(tmp_path / "sweep"))
 
 
@@ -305,14 +293,16 @@ except InvalidParameterError as error:
 def test_a_pipe_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graycert.reproduction.live._EVERY", 0.0)
     told: list[str] = []
-    with live("sweep", unit="trials", total=9, num_done=4, shown=True, say=told.append) as shown:
+    with live("sweep", unit="trials", total=9, shown=True, say=told.append) as shown:
+        shown.before(4)
         shown.tick()
-        shown.done("cora, best accuracy 0.75")
-        shown.done("cora, best accuracy 0.75")
-    assert "4 of 9 trials" in told[0]
-    assert told[0].endswith("none done yet")
-    assert told[-1].startswith("6 of 9 trials, ")
-    assert "cora, best accuracy 0.75; about 0.0 min left" in told[-1]
+        for _ in range(2):
+            shown.done("cora, best accuracy 0.75")
+        shown.tick()
+    assert told[0] == "4 of 9 trials done, 0 per hour"
+    assert re.fullmatch(
+        r"6 of 9 trials done, [\d,]+ per hour, about \d+\.\d min left, cora, best accuracy 0\.75", told[1]
+    )
     assert capsys.readouterr().err == ""
 
 
@@ -323,13 +313,13 @@ def test_a_terminal_gets_a_bar(
     for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    seconds = None if total else 120.0
     told: list[str] = []
-    with live("sweep", unit="trials", total=total, seconds=seconds, num_done=4, shown=True, say=told.append) as shown:
+    with live("sweep", unit="trials", total=total, shown=True, say=told.append) as shown:
+        shown.before(4)
         shown.done("cora, best accuracy 0.5")
         shown.tick()
         shown.say("a line only where there is no bar")
     bar = capsys.readouterr().err
     assert "best accuracy 0.5" in bar
-    assert ("5/18" if total else "0/120") in bar
+    assert ("5/18" if total else "5/?") in bar
     assert told == []

@@ -1,7 +1,6 @@
 """Points that a sampler of Optuna chose, kept in the order in which it was asked, so that it can be asked on."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -10,16 +9,18 @@ import numpy as np
 
 from graycert._files import write_atomically
 from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.reproduction.sweep.definition import remove_rests
 from graycert.reproduction.sweep.design import AdaptiveDesign
 
 if TYPE_CHECKING:
     from optuna import Study
+    from optuna.trial import FrozenTrial
 
-ASKED = "asked.jsonl"
+ASKED = "asked.json"
 
 
 class Asked:
-    """A study of Optuna in memory, and a file with a line per point that was asked for.
+    """A study of Optuna in memory, and a file with all points that were asked for.
 
     A point is in the file before its trial starts, and what came of the trial is in the store of results. So a process
     that is killed at any moment leaves all that is needed to make the same study again.
@@ -39,31 +40,33 @@ class Asked:
         self._directions = directions
         self._design = design
         self._study = _new_study(directions)
-        for line in _whole_lines(self._file):
-            try:
-                self._add(json.loads(line))
-            except (ValueError, TypeError, KeyError) as error:
-                raise InvalidFileError(
-                    f"{self._file} is damaged ({type(error).__name__}: {error}). Restore it, or start the sweep in "
-                    "another folder."
-                ) from error
+        try:
+            for point in json.loads(self._file.read_text(encoding="utf-8")) if self._file.is_file() else []:
+                self._add(point)
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidFileError(
+                f"{self._file} is damaged ({type(error).__name__}: {error}). Restore it, or start the sweep in "
+                "another folder."
+            ) from error
 
     def __len__(self) -> int:
         """Return how many points were asked for."""
-        return len(self._study.get_trials(deepcopy=False))
+        return len(self._trials())
 
     def point(self, index: int) -> dict[str, float]:
         """Return the parameters of trial ``index``, at most the number of points: then the sampler is asked."""
         if index == len(self):
             self._ask(index)
-        return dict(self._study.get_trials(deepcopy=False)[index].params)
+        return dict(self._trials()[index].params)
 
     def tell(self, index: int, numbers: Mapping[str, float] | None) -> None:
         """Tell the sampler what came of a trial; None if it failed."""
         from optuna.trial import TrialState
 
-        values = None if numbers is None else [numbers[name] for name in self._directions]
-        self._study.tell(index, values, state=TrialState.FAIL if values is None else None)
+        if numbers is None:
+            self._study.tell(index, state=TrialState.FAIL)
+        else:
+            self._study.tell(index, [numbers[name] for name in self._directions])
 
     def _ask(self, index: int) -> None:
         import optuna
@@ -73,23 +76,24 @@ class Asked:
         samplers = {"nsga2": optuna.samplers.NSGAIISampler, "tpe": optuna.samplers.TPESampler}
         self._study.sampler = samplers[self._design.sampler](seed=seed)
         self._study.ask(self._distributions())
-        trial = self._study.get_trials(deepcopy=False)[index]
-        line = json.dumps({"params": trial.params, "sampler": trial.system_attrs})
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        points = [{"params": trial.params, "sampler": trial.system_attrs} for trial in self._trials()]
+        text = "[\n" + ",\n".join(map(json.dumps, points)) + "\n]\n"
+        remove_rests(self._file)
+        write_atomically(self._file, lambda path: path.write_text(text, encoding="utf-8"))
 
-    def _add(self, asked: Mapping[str, Any]) -> None:
+    def _add(self, point: Mapping[str, Any]) -> None:
         from optuna.trial import TrialState, create_trial
 
         trial = create_trial(
             state=TrialState.RUNNING,
-            params=asked["params"],
+            params=point["params"],
             distributions=self._distributions(),
-            system_attrs=asked["sampler"],  # what the sampler keeps with a trial, e.g. its generation
+            system_attrs=point["sampler"],  # what the sampler keeps with a trial, e.g. its generation
         )
         self._study.add_trial(trial)
+
+    def _trials(self) -> "list[FrozenTrial]":
+        return self._study.get_trials(deepcopy=False)
 
     def _distributions(self) -> dict[str, Any]:
         from optuna.distributions import FloatDistribution
@@ -108,14 +112,3 @@ def _new_study(directions: Mapping[str, str]) -> "Study":
         return optuna.create_study(directions=cast(Any, list(directions.values())))
     finally:
         optuna.logging.set_verbosity(level)
-
-
-def _whole_lines(file: Path) -> list[str]:
-    """Return the lines of a file; cut off a last one that a killed process has left without an end."""
-    if not file.is_file():
-        return []
-    text = file.read_bytes()
-    whole, end, rest = text.rpartition(b"\n")
-    if rest:
-        write_atomically(file, lambda path: path.write_bytes(whole + end))
-    return whole.decode().splitlines() if end else []

@@ -1,117 +1,86 @@
 """One sweep while its parent drives it: which trials are done, and which is next."""
 
 import math
-import numbers
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-
-from filelock import FileLock, Timeout
+from itertools import count
+from numbers import Real
 
 from graycert.errors import InvalidParameterError
 from graycert.reproduction.job import Job
 from graycert.reproduction.pool import Failure
 from graycert.reproduction.sweep.asked import Asked
-from graycert.reproduction.sweep.definition import OWN_COLUMNS, Sweep, keep_settings
+from graycert.reproduction.sweep.definition import OWN_COLUMNS, Sweep
 from graycert.reproduction.sweep.design import AdaptiveDesign
-from graycert.reproduction.sweep.tables import num_tabulated, read_failed, write_failed, write_trials
-
-LOCK = "sweep.lock"  # held by the parent
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """A trial to be run.
-
-    Attributes:
-        course: Of which sweep.
-        index: Index in the sweep.
-        job: What it computes.
-    """
-
-    course: "Course"
-    index: int
-    job: Job
+from graycert.reproduction.sweep.tables import FAILED, TRIALS, Row, read_table, write_table
 
 
 class Course:
     """What a parent knows of a sweep that it drives.
 
-    Nothing of it but failures and points that a sampler chose is kept by itself: a trial is done if the result of its
-    job is in the store.
+    Nothing but failures, and points that a sampler chose, is kept for it: a trial is done if the result of its job is
+    in the store.
 
     Args:
         sweep: The sweep.
-        retry_failed: Forget which trials failed.
+        retry_failed: Run trials again that failed.
 
     Attributes:
-        points: Parameters of all trials that were looked at, by index.
-        finished: Numbers of the finished ones.
-        failed: Why others failed.
+        finished: Rows of the finished trials, by index.
+        failed: Rows of those that failed.
     """
 
     def __init__(self, sweep: Sweep, *, retry_failed: bool) -> None:
         self.sweep = sweep
-        self.points: dict[int, dict[str, float]] = {}
-        self.finished: dict[int, dict[str, float]] = {}
-        self.failed: dict[int, Failure] = {}
-        self._best: dict[str, float] = {}
-        self._open: deque[int] = deque()
+        self.finished: dict[int, Row] = {}
+        self.failed: dict[int, Row] = {}
         self._asked: Asked | None = None
         if isinstance(sweep.design, AdaptiveDesign):
             self._asked = Asked(sweep.folder, directions=sweep.directions, design=sweep.design)
-            self._point = self._asked.point
+            self.point = self._asked.point
         else:
-            self._point = sweep.design.point
-        self._num_known = 0
-        self._recall(retry_failed=retry_failed)
+            self.point = sweep.design.point
+        self._limit = math.inf if sweep.budget.trials is None else sweep.budget.trials
+        self._best: dict[str, float] = {}
+        self._under_way: dict[Job, list[int]] = {}  # several, where their parameters are the same
+        self._open: deque[int] = deque()
+        self._new = count(self._recall(retry_failed=retry_failed))
 
     @property
     def num_done(self) -> int:
         """Number of trials, within the budget, that are finished or have failed."""
-        limit = self.sweep.budget.trials
-        return sum(limit is None or index < limit for done in (self.finished, self.failed) for index in done)
+        return sum(index < self._limit for index in (*self.finished, *self.failed))
 
-    def trials(self) -> Iterator[Trial]:
-        """Yield the trials that are left to run, until the budget is spent; the time runs from the first one."""
-        budget = self.sweep.budget
-        ends = math.inf if budget.seconds is None else time.monotonic() + budget.seconds
-        limit = math.inf if budget.trials is None else budget.trials
+    def jobs(self) -> Iterator[Job]:
+        """Yield what is left to do, until the budget is spent; its time runs from the first one."""
+        seconds = self.sweep.budget.seconds
+        ends = math.inf if seconds is None else time.monotonic() + seconds
         while time.monotonic() < ends:
-            if not self._open and self._num_known < limit:
-                self._open.append(self._num_known)
-                self._num_known += 1
-            if not self._open:
+            index = self._open.popleft() if self._open else next(self._new)
+            if index >= self._limit:
                 return
-            index = self._open.popleft()
-            job = self._job(index)
-            if job in self.sweep.lab.results:  # of another sweep
-                self.finish(index, job)
+            job = self.sweep.job(self.point(index))
+            self._under_way.setdefault(job, []).append(index)
+            if job in self.sweep.lab.results:
+                self.take(job, None)
+            elif len(self._under_way[job]) == 1:
+                yield job
+
+    def take(self, job: Job, failure: Failure | None) -> None:
+        """Count the trials of a job that ended."""
+        for index in self._under_way.pop(job):
+            if failure is None:
+                self._finish(index, job)
             else:
-                yield Trial(course=self, index=index, job=job)
+                self._fail(index, vars(failure))
+        if failure is not None:
+            write_table(self.sweep.folder / FAILED, self.failed)
 
-    def finish(self, index: int, job: Job) -> None:
-        """Take the result of a trial out of the store."""
-        arrays = self.sweep.lab.results[job]
-        self.sweep.tidy(job)
-        try:
-            found = checked_numbers(self.sweep, self.sweep.numbers(arrays))
-        except Exception as error:  # whatever it is, it is told, and the other trials go on
-            self._count_failure(index, Failure(error=f"{type(error).__name__}: {error}"))
-            return
-        self.finished[index] = {**found, "seconds": float(arrays["seconds"])}
-        for name, direction in self.sweep.directions.items():
-            choose = max if direction == "maximize" else min
-            self._best[name] = choose(self._best.get(name, found[name]), found[name])
-        if self._asked is not None:
-            self._asked.tell(index, found)
-
-    def fail(self, index: int, failure: Failure) -> None:
-        """Keep why a trial failed."""
-        self._count_failure(index, failure)
-        write_failed(self.sweep.folder, self.points, self.failed)
+    def collect(self) -> None:
+        """Count the trials whose jobs were stored but did not come back, because of an interruption."""
+        for job in [job for job in self._under_way if job in self.sweep.lab.results]:
+            self.take(job, None)
 
     def note(self) -> str:
         """Return the name of the sweep and the best values so far."""
@@ -119,69 +88,47 @@ class Course:
 
     def write_tables(self) -> None:
         """Write the tables of what there is."""
-        first = [*self.sweep.design.ranges, *self.sweep.directions]
-        write_trials(self.sweep.folder, self.points, self.finished, first)
-        write_failed(self.sweep.folder, self.points, self.failed)
+        write_table(self.sweep.folder / TRIALS, self.finished)
+        write_table(self.sweep.folder / FAILED, self.failed)
 
-    def _recall(self, *, retry_failed: bool) -> None:
-        """Find what earlier calls have done."""
-        limit = self.sweep.budget.trials
-        failed = read_failed(self.sweep.folder)
-        if self._asked is not None:
-            known = len(self._asked)
-        else:  # points of a random design are not kept: those after the last one known may have been run, too
-            known = max(limit or 0, num_tabulated(self.sweep.folder), *(index + 1 for index in failed), 0)
-        index = 0
-        while index < known or self._asked is None:
-            job = self._job(index)
+    def _recall(self, *, retry_failed: bool) -> int:
+        """Find what earlier calls have done; return the first index of which nothing is known."""
+        failed = read_table(self.sweep.folder / FAILED)
+        planned = 0 if self.sweep.budget.trials is None else self.sweep.budget.trials
+        known = planned if self._asked is None else len(self._asked)
+        for index in count():
+            if self._asked is not None and index == known:
+                return index
+            job = self.sweep.job(self.point(index))
             if job in self.sweep.lab.results:
-                self.finish(index, job)
-            elif index >= known:
-                break
+                self._finish(index, job)
             elif index in failed and not retry_failed:
-                self._count_failure(index, failed[index])
-            elif limit is None or index < limit:
+                self._fail(index, failed[index])
+            elif index < known or index in failed:
                 self._open.append(index)
-            index += 1
-        self._num_known = index
-        self.write_tables()
+            else:  # nothing says how far a random design had come: on to the first trial that was not done
+                return index
+        raise AssertionError("there is no end of indices")
 
-    def _count_failure(self, index: int, failure: Failure) -> None:
-        self.failed[index] = failure
+    def _finish(self, index: int, job: Job) -> None:
+        arrays = self.sweep.lab.results[job]
+        self.sweep.tidy(job)
+        try:
+            found = checked_numbers(self.sweep, self.sweep.numbers(arrays))
+        except Exception as error:  # whatever it is, it is told, and the other trials go on
+            self._fail(index, {"error": f"{type(error).__name__}: {error}", "traceback": ""})
+            return
+        for name, direction in self.sweep.directions.items():
+            choose = max if direction == "maximize" else min
+            self._best[name] = choose(self._best.get(name, found[name]), found[name])
+        self.finished[index] = {"index": index, **self.point(index), **found, "seconds": float(arrays["seconds"])}
+        if self._asked is not None:
+            self._asked.tell(index, found)
+
+    def _fail(self, index: int, reason: Row) -> None:
+        self.failed[index] = {"index": index, **self.point(index), **reason}
         if self._asked is not None:
             self._asked.tell(index, None)
-
-    def _job(self, index: int) -> Job:
-        self.points[index] = self._point(index)
-        return self.sweep.job(self.points[index])
-
-
-@contextmanager
-def open_course(sweep: Sweep, *, retry_failed: bool) -> Iterator[Course]:
-    """Drive a sweep while the block runs: no other process does.
-
-    Args:
-        sweep: The sweep; its folder is made.
-        retry_failed: Run trials again that failed.
-
-    Raises:
-        InvalidParameterError: If another process drives it, or the folder holds a sweep with other settings.
-        InvalidFileError: If a file in the folder is damaged.
-    """
-    sweep.folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(sweep.folder / LOCK)  # of the operating system, which a killed process gives back
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise InvalidParameterError(
-            f"`directory` must be free, but another process runs the sweep in {sweep.folder}. "
-            "Wait for it or end it; a killed one leaves nothing to clear away."
-        ) from None
-    try:
-        keep_settings(sweep)
-        yield Course(sweep, retry_failed=retry_failed)
-    finally:
-        lock.release()
 
 
 def checked_numbers(sweep: Sweep, found: Mapping[str, object]) -> dict[str, float]:
@@ -200,10 +147,9 @@ def checked_numbers(sweep: Sweep, found: Mapping[str, object]) -> dict[str, floa
             f"taken: {', '.join(taken) or 'none'}."
         )
     checked = {}
-    for name in (*sweep.directions, *(name for name in found if name not in sweep.directions)):
+    for name in dict.fromkeys((*sweep.directions, *found)):
         value = found[name]
-        number = float(value) if isinstance(value, numbers.Real) else math.inf
-        if math.isinf(number) or (name in sweep.directions and math.isnan(number)):
+        checked[name] = float(value) if isinstance(value, Real) else math.inf
+        if math.isinf(checked[name]) or (name in sweep.directions and math.isnan(checked[name])):
             raise InvalidParameterError(f"`numbers` must return finite numbers, got {name} = {value!r}.")
-        checked[name] = number
     return checked

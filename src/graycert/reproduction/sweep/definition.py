@@ -13,6 +13,7 @@ from graycert._validation import check_choice
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
+from graycert.reproduction.pool import keep
 from graycert.reproduction.results import Arrays
 from graycert.reproduction.sweep.budget import Budget
 from graycert.reproduction.sweep.design import Design
@@ -20,10 +21,6 @@ from graycert.reproduction.sweep.design import Design
 SETTINGS = "sweep.toml"
 FORMAT_VERSION = 2
 OWN_COLUMNS = ("index", "seconds", "error", "traceback")
-
-
-def _nothing(job: Job) -> None:
-    del job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +49,7 @@ class Sweep:
     lab: Lab
     job: Callable[[Mapping[str, float]], Job]
     numbers: Callable[[Arrays], Mapping[str, float]]
-    tidy: Callable[[Job], object] = _nothing
+    tidy: Callable[[Job], object] = keep
     directions: Mapping[str, str]
     design: Design
     budget: Budget
@@ -87,61 +84,44 @@ def keep_settings(sweep: Sweep) -> None:
     file = sweep.folder / SETTINGS
     document = _document(sweep)
     if file.exists():
-        stored = read_settings(sweep.folder)
-        there, here = _flat(stored), _flat(document)
+        try:
+            there = _flat(tomllib.loads(file.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InvalidFileError(f"{file} cannot be read as TOML ({error}). Restore it.") from error
+        here = _flat(document)
         differing = sorted(key for key in there.keys() | here.keys() if there.get(key) != here.get(key))
-        differing = [key for key in differing if not key.startswith("budget.")]
-        if differing:
-            listed = ", ".join(f"{key} ({there.get(key)!r} there, {here.get(key)!r} here)" for key in differing)
+        if not differing:
+            return
+        named = [key for key in differing if not key.startswith("budget.")]
+        if named:
+            listed = ", ".join(f"{key} ({there.get(key)!r} there, {here.get(key)!r} here)" for key in named)
             raise InvalidParameterError(
                 f"`directory` must hold the same sweep, but {file} differs in {listed}. "
                 "Use the settings of the first run, or another folder."
             )
-        if stored["budget"] == document["budget"]:
-            return
-    for rest in sweep.folder.glob(f".{SETTINGS}.*"):  # of a process that was killed while it wrote
-        rest.unlink()
+    remove_rests(file)
     write_atomically(file, lambda path: path.write_text(tomli_w.dumps(document), encoding="utf-8"))
 
 
-def read_settings(folder: Path) -> dict[str, Any]:
-    """Read sweep.toml.
-
-    Raises:
-        InvalidFileError: If it is missing, damaged, or of another version.
-    """
-    file = folder / SETTINGS
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InvalidFileError(f"{file} is missing, so {folder} holds no sweep. Give the folder of a sweep.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidFileError(f"{file} cannot be read as TOML ({error}). Restore it.") from error
-    if document.get("format_version") != FORMAT_VERSION:
-        raise InvalidFileError(
-            f"{file} must have format version {FORMAT_VERSION}, got {document.get('format_version')!r}. "
-            "Another version of graycert has written it."
-        )
-    return document
+def remove_rests(file: Path) -> None:
+    """Remove what a process has left that was killed while it wrote a file; only one may write to it."""
+    for rest in file.parent.glob(f".{file.name}.*"):
+        rest.unlink()
 
 
 def _document(sweep: Sweep) -> dict[str, Any]:
     """Return the content of sweep.toml as reading it gives it back; lists keep the order of names, which matters."""
     design = sweep.design
     chosen = {name: value for name, value in vars(design).items() if name != "ranges"}
-    budget = {name: value for name, value in vars(sweep.budget).items() if value is not None}
+    ranges = [{"name": name, "low": low, "high": high} for name, (low, high) in design.ranges.items()]
     document = {
         "format_version": FORMAT_VERSION,
         "name": sweep.name,
         "job": f"{sweep.job.__module__}.{getattr(sweep.job, '__qualname__', type(sweep.job).__qualname__)}",
         "directions": [[name, direction] for name, direction in sweep.directions.items()],
-        "design": {
-            "kind": design.kind,
-            **chosen,
-            "ranges": [{"name": name, "low": low, "high": high} for name, (low, high) in design.ranges.items()],
-        },
+        "design": {"kind": design.kind, **chosen, "ranges": ranges},
         "settings": dict(sweep.settings),
-        "budget": budget,
+        "budget": {name: value for name, value in vars(sweep.budget).items() if value is not None},
     }
     try:
         return tomllib.loads(tomli_w.dumps(document))
