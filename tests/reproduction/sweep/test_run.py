@@ -85,8 +85,10 @@ def test_more_trials_extend_a_sweep(tmp_path: Path) -> None:
     assert log.read_text().count("\n") == 5
     pd.testing.assert_frame_equal(table[:3], first, check_exact=True)
     assert table["index"].tolist() == [0, 1, 2, 3, 4]
-    (folder / "trials.parquet").unlink()
     again = run_sweep(toy_sweep(folder, options=options))  # a smaller budget: all there is stays in the table
+    pd.testing.assert_frame_equal(pd.read_parquet(again.table), table, check_exact=True)
+    again.table.unlink()
+    again = run_sweep(toy_sweep(folder, options=options, budget=Budget(trials=5)))  # made again from the results
     pd.testing.assert_frame_equal(pd.read_parquet(again.table), table, check_exact=True)
     assert log.read_text().count("\n") == 5
     with pytest.raises(InvalidParameterError, match=r"differs in design.seed"):
@@ -257,10 +259,11 @@ def test_a_damaged_file_is_told(tmp_path: Path, text: str) -> None:
         run_sweep(toy_sweep(folder, design=design))
 
 
-def test_a_damaged_table_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["trials.parquet", "failed.parquet"])
+def test_a_damaged_table_is_told(tmp_path: Path, name: str) -> None:
     run_sweep(toy_sweep(tmp_path / "sweep"))
-    (tmp_path / "sweep" / "failed.parquet").write_text("no table")
-    with pytest.raises(InvalidFileError, match=r"failed\.parquet is damaged"):
+    (tmp_path / "sweep" / name).write_text("no table")
+    with pytest.raises(InvalidFileError, match=f"{name} is damaged"):
         run_sweep(toy_sweep(tmp_path / "sweep"))
 
 

@@ -94,21 +94,20 @@ class Course:
     def _recall(self, *, retry_failed: bool) -> int:
         """Find what earlier calls have done; return the first index of which nothing is known."""
         failed = read_table(self.sweep.folder / FAILED)
-        planned = 0 if self.sweep.budget.trials is None else self.sweep.budget.trials
-        known = planned if self._asked is None else len(self._asked)
-        for index in count():
-            if self._asked is not None and index == known:
-                return index
+        if self._asked is not None:
+            known = len(self._asked)
+        else:  # points of a random design are not kept: what is beyond budget and tables is found when it is due
+            tabulated = (*failed, *read_table(self.sweep.folder / TRIALS))
+            known = max([self.sweep.budget.trials or 0, *(index + 1 for index in tabulated)])
+        for index in range(known):
             job = self.sweep.job(self.point(index))
             if job in self.sweep.lab.results:
                 self._finish(index, job)
             elif index in failed and not retry_failed:
-                self._fail(index, failed[index])
-            elif index < known or index in failed:
+                self._fail(index, {name: failed[index][name] for name in ("error", "traceback")})
+            else:
                 self._open.append(index)
-            else:  # nothing says how far a random design had come: on to the first trial that was not done
-                return index
-        raise AssertionError("there is no end of indices")
+        return known
 
     def _finish(self, index: int, job: Job) -> None:
         arrays = self.sweep.lab.results[job]
