@@ -25,8 +25,8 @@ def parameter(
 
     Args:
         help: What it is, as a phrase that is read on the command line, in reports and in files' comments.
-        option: Type of the option of the same name on the command line; "nodes" for a file that names nodes, which is handed
-            over as a mask; None if it has none.
+        option: Type of the option of the same name on the command line; "nodes" for a file that names nodes, which is
+            handed over as a mask; None if it has none.
         label: What a report calls it; its name if empty.
         default: Its default; left out, it must be given.
         per: What an array of it has one entry per ("edge", "node"); empty if it is never an array.

@@ -14,12 +14,12 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress_bar(work: str, *, total: int, unit: str, shown: bool) -> Iterator[Advance]:
+def progress_bar(work: str, *, total: int | None, unit: str, shown: bool) -> Iterator[Advance]:
     """Show a bar while the block runs.
 
     Args:
         work: What is being done, e.g. "drawing".
-        total: Number of units.
+        total: Number of units; None if it is not known.
         unit: Plural name of a unit, e.g. "draws".
         shown: Whether a bar is wanted; without a terminal there is none anyhow.
     """

@@ -206,7 +206,7 @@ class Certificates:
         stage="concluded",
         at_least=-1,
         column="radius",
-        doc="Certified budget of the adversary; where a largest radius was looked at, that radius means at least so much.",
+        doc="Certified budget of the adversary; the largest that was looked at means at least so much.",
     )
     num_eligible: IntArray = array_field(
         kind="int",
@@ -268,7 +268,7 @@ class Certificates:
         at_least=-1,
         at_most="nodes",
         compared="never",
-        doc="Nodes to protect first: the set of radius + 1 that harms the target most, as far as is known, padded with -1.",
+        doc="Nodes to protect first: the radius + 1 that harm the target most, as far as is known, padded with -1.",
     )
     adds: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     collective: CollectiveCertificate | None = None
@@ -301,8 +301,9 @@ class Certificates:
         missing = sorted(name for name, spec in specs.items() if not spec.optional and name not in self.adds)
         if unknown or missing:
             raise InvalidParameterError(
-                f"`adds` must hold what the smoothing '{self.setup.smoothing.name}' adds, {', '.join(specs) or 'nothing'}; "
-                f"missing: {', '.join(missing) or 'none'}, unknown: {', '.join(unknown) or 'none'}."
+                f"`adds` must hold what the smoothing '{self.setup.smoothing.name}' adds, "
+                f"{', '.join(specs) or 'nothing'}; missing: {', '.join(missing) or 'none'}, unknown: "
+                f"{', '.join(unknown) or 'none'}."
             )
         return {name: spec.checked(self.adds[name], sizes) for name, spec in specs.items() if name in self.adds}
 
@@ -538,7 +539,8 @@ def check_together(c: Certificates) -> None:
         raise InvalidParameterError("`targets` must be distinct nodes, at least one.")
     if (c.status != status_of(c.radius)).any():
         raise InvalidParameterError(
-            "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use graycert.certify."
+            "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use "
+            "graycert.certify."
         )
     if c.delta_upper is not None:
         check_delta_upper(c.delta_upper, num_targets=size)
@@ -598,7 +600,8 @@ def _check_collective(collective: object, setup: Setup, *, num_targets: int) -> 
         raise InvalidParameterError(f"`collective` must be a CollectiveCertificate, got {collective!r}.")
     if setup.smoothing.cell(setup.threat.name, setup.rule, "one adversary").status != "proved":
         raise InvalidParameterError(
-            f"`collective` needs a sound rule and a threat with a proof, got rule {setup.rule!r}. Leave one of them out."
+            f"`collective` needs a sound rule and a threat with a proof, got rule {setup.rule!r}. Leave one of them "
+            "out."
         )
     budgets, active = collective.budgets, collective.num_active
     robust, naive = collective.num_robust, collective.num_robust_naive

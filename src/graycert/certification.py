@@ -1,4 +1,4 @@
-"""Model + graph + smoothing + threat -> certificates: one way for all smoothings, and what follows from stored votes."""
+"""Model + graph + smoothing + threat -> certificates: one way for all smoothings; and what follows from votes."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -322,5 +322,6 @@ def _check_types(smoothing: object, threat: object) -> None:
     ):
         if not isinstance(value, wanted):
             raise InvalidParameterError(
-                f"`{name}` must be a {wanted.__name__.lower()} of graycert, such as {example}, got {type(value).__name__}."
+                f"`{name}` must be a {wanted.__name__.lower()} of graycert, such as {example}, got "
+                f"{type(value).__name__}."
             )

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer, check_targets
 from graycert.certificates import Setup
 from graycert.errors import InvalidParameterError
-from graycert.graph import CanonicalGraph, ReceptiveFields, graph_fingerprint, receptive_fields
+from graycert.graph import CanonicalGraph, graph_fingerprint
 from graycert.smoothing import Smoothing
 from graycert.threats import Threat
 
@@ -189,11 +188,6 @@ class Problem:
         s = self.setup
         return simultaneous_level(s.alpha, self.targets.size) if s.simultaneous else s.alpha
 
-    @cached_property
-    def fields(self) -> ReceptiveFields:
-        """Receptive fields of all targets."""
-        return receptive_fields(self.the_graph.adjacency, self.targets, num_layers=self.num_layers)
-
     def exposed(self) -> BoolArray:
         """Return which targets the adversary may control, shape (num_targets,)."""
         if not self.threat.includes_target:
@@ -217,8 +211,8 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
         )
     if names is not None and len(names) != num_classes:
         raise InvalidParameterError(
-            f"`data.class_names` must name the {num_classes} classes of the model, got {len(names)} names. Was the model "
-            "trained on another graph?"
+            f"`data.class_names` must name the {num_classes} classes of the model, got {len(names)} names. Was the "
+            "model trained on another graph?"
         )
     return problem.setup.replace(
         num_classes=num_classes, engine=engine, class_names=None if names is None else tuple(names)

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,15 +16,16 @@ import pytest
 from pydantic import ValidationError
 
 import graycert as gc
-from graycert.errors import InvalidFileError
+from graycert.errors import GraycertError, InvalidFileError
 from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
-from graycert.reproduction.pool import run_jobs
+from graycert.reproduction.pool import compute, run_jobs
 from graycert.reproduction.results import Results
 from graycert.reproduction.settings import Conclusion, TrainingSettings
 from support.commands import write_graph
-from support.toy_kind import SlowJob
+from support.sweep_jobs import Paraboloid
+from support.toy_kind import PlaceJob, SlowJob, SquareJob
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +188,53 @@ def test_settings_load_without_torch():
     modules = "graycert.reproduction.certify_job, graycert.reproduction.catalogue"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_worker_keeps_its_lab_and_is_one_thread(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    jobs = [PlaceJob(number=number) for number in range(12)]
+    assert run_jobs(jobs, tmp_path, num_workers=2) == {}
+    found = [Results(tmp_path / "results")[job] for job in jobs]
+    processes = {int(each["process"]) for each in found}
+    assert 1 <= len(processes) <= 2
+    assert os.getpid() not in processes
+    assert len({(int(each["process"]), int(each["lab"])) for each in found}) == len(processes)
+    assert {int(each["threads"]) for each in found} == {1}
+
+
+def test_a_job_that_kills_its_workers_is_found_out(tmp_path):
+    jobs = [Paraboloid(x=x, y=0.5, kills_above=0.8) for x in (0.1, 0.2, 0.9, 0.3)]
+    failed = run_jobs(jobs, tmp_path, num_workers=2)
+    assert failed == {jobs[2]: "WorkerDied: 3 workers were killed with it (out of memory?)"}
+    results = Results(tmp_path / "results")
+    assert [job in results for job in jobs] == [True, True, False, True]
+
+
+@pytest.mark.parametrize("num_workers", [2, 3])
+def test_workers_that_are_killed_whatever_they_do_are_told_and_what_was_done_is_kept(tmp_path, num_workers):
+    jobs = [Paraboloid(x=x, y=0.5, kills_above=0.4) for x in (0.1, 0.6, 0.7, 0.8, 0.9, 1.0)]
+    with pytest.raises(GraycertError, match=r"again and again .* What was done is kept: run the command again"):
+        run_jobs(jobs, tmp_path, num_workers=num_workers)
+    results = Results(tmp_path / "results")
+    assert [job in results for job in jobs] == [True] + [False] * 5
+
+
+def test_a_job_is_taken_when_a_worker_is_free_and_no_sooner(tmp_path):
+    done: list[int] = []
+    taken: list[tuple[int, int]] = []
+
+    def chosen():
+        for number in range(6):
+            taken.append((number, len(done)))
+            yield SquareJob(number=number)
+
+    computed = compute(chosen(), Lab(tmp_path), num_workers=2, backend=ThreadPoolExecutor)
+    with closing(computed):
+        for job, failure in computed:
+            assert failure is None
+            done.append(job.number)
+    assert sorted(done) == list(range(6))
+    assert all(number - num_done < 2 for number, num_done in taken)  # a sampler has seen all but what is under way
 
 
 PROGRAM = """

@@ -140,10 +140,6 @@ def test_the_command_runs_a_file_and_says_what_differs(tmp_path, capsys):
 
 def test_a_missing_library_is_told_before_anything_is_computed(tmp_path, monkeypatch):
     swept = parse(DEFINITION.replace("[1, 2]\n", "[1, 2]\nswept = true\n"), "swept.toml")
-    monkeypatch.delitem(sys.modules, "graycert.reproduction.sweep.journal", raising=False)
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(InvalidParameterError, match=r"graycert\[sweep\]"):
-        reproduce([swept], tmp_path)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InvalidParameterError, match=r"graycert\[figures\]"):
         reproduce([swept], tmp_path)

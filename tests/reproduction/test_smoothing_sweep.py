@@ -1,8 +1,11 @@
 """Sweeps over smoothing parameters: where trials lie, what they compute, and that they share what they can."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 from pydantic import ValidationError
 
@@ -12,11 +15,10 @@ from graycert.reproduction.smoothing_sweep import (
     OBJECTIVES,
     SharedTrainingDesign,
     SmoothingSweep,
-    Trial,
     run_smoothing_sweeps,
     trial_numbers,
 )
-from graycert.reproduction.sweep import RandomDesign
+from graycert.reproduction.sweep import RandomDesign, run_sweep
 from support.commands import write_graph
 
 
@@ -72,10 +74,9 @@ def test_trials_share_models_and_nothing_else():
 
 def test_more_trials_extend_a_sweep():
     few, many = sweep(), sweep(num_trials=9)
-    assert few.key == many.key
     assert many.jobs()[:4] == few.jobs()
-    assert sweep(seed=14).key != few.key
-    assert sweep(trials_per_training=2).key != few.key
+    assert not set(sweep(seed=14).jobs()) & set(few.jobs())
+    assert sweep(trials_per_training=2).jobs() != few.jobs()
 
 
 def test_settings_that_make_no_sense_are_refused():
@@ -104,28 +105,35 @@ def test_numbers_of_a_trial():
     assert math.isnan(trial_numbers(arrays, conclusion)["mean_radius"])
 
 
-def test_a_trial_is_answered_from_its_file(graph, tmp_path):
-    swept = sweep(graph, conclusions=(Conclusion(min_distance=2), Conclusion(min_distance=2, method="auto")))
-    trial = Trial(sweep=swept, folder=tmp_path)
-    point = swept.design.point(0)
-    numbers = trial(point)
-    results = Lab(tmp_path).results
-    arrays = results[swept.job(point)]
-    theorem, exact = swept.conclusions
+def test_numbers_by_several_conclusions():
+    theorem, exact = Conclusion(min_distance=2), Conclusion(min_distance=2, method="auto")
+    arrays = {"labels": np.array([1, 1])}
+    for conclusion, radius in ((theorem, [1, 2]), (exact, [2, 2])):
+        arrays |= {f"{conclusion.name}/radius": np.array(radius)}
+        arrays |= {f"{conclusion.name}/{name}": np.array([4, 4]) for name in ("num_eligible", "prediction")}
+    numbers = sweep(conclusions=(theorem, exact)).numbers(arrays)
     assert {name: numbers[name] for name in trial_numbers(arrays, theorem)} == trial_numbers(arrays, theorem)
-    assert numbers[f"{exact.name}/aucrc"] == trial_numbers(arrays, exact)["aucrc"] >= numbers["aucrc"]
-    assert not list((tmp_path / "models").iterdir())  # each trial has its own: a thousand would fill the disk
-    assert trial(point) == numbers
-    assert float(results[swept.job(point)]["seconds"]) == float(arrays["seconds"])
+    assert numbers[f"{exact.name}/aucrc"] == trial_numbers(arrays, exact)["aucrc"] == 2.0
+    assert numbers["aucrc"] == 1.5
 
 
-def test_shared_models_are_kept(graph, tmp_path):
-    swept = sweep(graph, smoothed="ablation", trials_per_training=2)
-    trial = Trial(sweep=swept, folder=tmp_path)
-    for index in (0, 2):
-        trial(swept.design.point(index))
-    assert len(list((tmp_path / "models").glob("*.safetensors"))) == 1
-    assert len(list((tmp_path / "results" / "certify").iterdir())) == 2
+@pytest.mark.parametrize(("trials_per_training", "kept"), [(None, 0), (2, 2)])
+def test_models_of_one_trial_are_removed_and_shared_ones_kept(graph, tmp_path, trials_per_training, kept):
+    swept = sweep(graph, smoothed="ablation", trials_per_training=trials_per_training, num_trials=3)
+    lab = Lab(tmp_path / "lab")
+    done = run_sweep(swept.as_sweep(lab, directory=tmp_path / "sweep"), backend=ThreadPoolExecutor)
+    assert done.num_finished == 3
+    models = tmp_path / "lab" / "models"
+    assert len(list(models.glob("*.safetensors"))) == kept
+    assert kept or not list(models.iterdir())  # a thousand would fill the disk
+    results = Lab(tmp_path / "lab").results
+    table = pd.read_parquet(done.table)
+    for index, job in enumerate(swept.jobs()):
+        assert table["seconds"][index] == float(results[job]["seconds"])
+        for name, value in swept.numbers(results[job]).items():
+            assert table[name][index] == pytest.approx(value, nan_ok=True, abs=0)
+    again = run_sweep(swept.as_sweep(lab, directory=tmp_path / "other"), backend=nullcontext)  # answered from the files
+    pd.testing.assert_frame_equal(pd.read_parquet(again.table), table, check_exact=True)
 
 
 @pytest.mark.processes
@@ -135,10 +143,9 @@ def test_a_sweep_that_several_figures_need_runs_once(graph, tmp_path):
     few, many = sweep(graph, num_trials=2), sweep(graph, num_trials=3)
     told: list[str] = []
     run_smoothing_sweeps([few, many, few], lab, num_workers=1, say=told.append)
-    assert [folder.name for folder in (tmp_path / "sweeps").iterdir()] == [many.key]
     assert all(job in lab.results for job in many.jobs())
     assert len(list((tmp_path / "results" / "certify").iterdir())) == 3
-    journal = (tmp_path / "sweeps" / many.key / "sweep.journal").read_bytes()
-    run_smoothing_sweeps([few], lab, num_workers=1, say=told.append)  # nothing to do: no process is started
-    assert (tmp_path / "sweeps" / many.key / "sweep.journal").read_bytes() == journal
+    before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
+    run_smoothing_sweeps([few], lab, num_workers=1, say=told.append)  # nothing to do
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
     assert told == []

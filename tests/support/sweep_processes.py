@@ -11,40 +11,40 @@ from pathlib import Path
 
 import psutil
 
-from graycert.reproduction.sweep import Budget, RandomDesign, Sweep
-from support.sweep_objectives import Logged
+from graycert.reproduction.sweep import AdaptiveDesign, Budget, RandomDesign, Sweep
+from support.sweep_jobs import RANGES, toy_sweep
 
-DIRECTIONS = {"accuracy": "maximize", "robustness": "maximize"}
 PROGRAM = """
 import sys
 from graycert.reproduction.sweep import run_sweep
 from support.sweep_processes import logged_sweep
-run_sweep(logged_sweep(sys.argv[1], trials=int(sys.argv[2]), seconds=float(sys.argv[3])), workers=2, progress=True)
+run_sweep(logged_sweep(sys.argv[1], trials=int(sys.argv[2]), sampler=sys.argv[3]), workers=2, progress=True)
 assert "torch" not in sys.modules
 """
 PATIENCE = 300.0  # seconds after which a process that should have done something is taken to hang
 
 
-def logged_sweep(folder: str | Path, *, trials: int, seconds: float) -> Sweep:
-    """Return a sweep whose trials wait and note in a file beside its folder that they were run."""
-    return Sweep(
-        directory=folder,
+def logged_sweep(folder: str | Path, *, trials: int, sampler: str = "random") -> Sweep:
+    """Return a sweep whose trials wait a moment and note in a file beside its folder that they were run."""
+    return toy_sweep(
+        Path(folder),
         name="logged",
-        objective=Logged(log=f"{folder}.log", seconds=seconds),
-        directions=DIRECTIONS,
-        design=RandomDesign(ranges={"x": (0, 1), "y": (-1, 1)}, seed=5),
+        design=RandomDesign(ranges=RANGES, seed=5)
+        if sampler == "random"
+        else AdaptiveDesign(ranges=RANGES, seed=5, sampler=sampler),
         budget=Budget(trials=trials),
+        options={"log": f"{folder}.log", "wait": 0.05},
     )
 
 
 @contextmanager
-def running_sweep(folder: Path, *, trials: int, seconds: float) -> "Iterator[subprocess.Popen[bytes]]":
+def running_sweep(folder: Path, *, trials: int, sampler: str = "random") -> "Iterator[subprocess.Popen[bytes]]":
     """Start a sweep with two workers as the leader of a process group; nothing of it outlives the block."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
     with (
         Path(f"{folder}.err").open("ab") as errors,
         subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(folder), str(trials), str(seconds)],
+            [sys.executable, "-c", PROGRAM, str(folder), str(trials), sampler],
             env=environment,
             stderr=errors,
             start_new_session=True,
@@ -60,7 +60,7 @@ def running_sweep(folder: Path, *, trials: int, seconds: float) -> "Iterator[sub
 def workers_of(parent: "subprocess.Popen[bytes]") -> list[psutil.Process]:
     """Return the worker processes of a sweep."""
     try:
-        return [child for child in psutil.Process(parent.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+        return [child for child in psutil.Process(parent.pid).children() if "popen_loky" in " ".join(child.cmdline())]
     except psutil.Error:
         return []
 

@@ -1,5 +1,6 @@
 """A kind of experiment that takes no time: squares of numbers."""
 
+import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,6 +73,16 @@ class SlowJob(SquareJob):
     def run(self, lab):
         time.sleep(0.3)
         return super().run(lab)
+
+
+class PlaceJob(SquareJob):
+    """Tells where it was done."""
+
+    job: ClassVar[str] = "place"
+
+    def run(self, lab):
+        time.sleep(0.02)
+        return {"process": os.getpid(), "lab": id(lab), "threads": int(os.environ["OMP_NUM_THREADS"])}
 
 
 class Squares(Kind):

@@ -54,7 +54,8 @@ def delta_bounds(
             which, for each target, Δ̄(ρ) is 1/2 or more or all eligible nodes are hostile.
         bound: "auto" takes, per target, the tightest that the budget allows: "exact" for at most two layers; for
             more "tree" where each node has one simple path to the target (App. D), "surrogate" elsewhere. These may
-            also be asked for by name. "multiplicative" is Theorem 3, "union" App. F, looser. Deleted edges have the last two.
+            also be asked for by name. "multiplicative" is Theorem 3, "union" App. F, looser. Deleted edges have the
+            last two.
         budget: Work per target, in products, after which a search for the worst set is given up. What it has proved so
             far is returned, never above Theorem 3 (for more than two layers up to rounding).
 
@@ -84,8 +85,8 @@ def delta_bounds(
     """
     if not isinstance(smoothing, InterceptionSmoothing):
         raise InvalidParameterError(
-            f"`smoothing` must be an InterceptionSmoothing, got {type(smoothing).__name__}. Other smoothings have no Δ of "
-            "messages; graycert.certify computes what they have."
+            f"`smoothing` must be an InterceptionSmoothing, got {type(smoothing).__name__}. Other smoothings have no Δ "
+            "of messages; graycert.certify computes what they have."
         )
     graph = CanonicalGraph.of(data_or_adjacency)
     canonical = smoothing.with_canonical_edges(graph.sorted)
@@ -111,8 +112,8 @@ def evaluate_bounds(adjacency: Adjacency, targets: ArrayLike, *, threat: Threat,
 
         return structural_deltas(adjacency, targets, threat=threat, **options)
     raise InvalidParameterError(
-        f"`threat` must be one on features of nodes or on the structure, got {type(threat).__name__}. Messages say nothing "
-        "about other adversaries."
+        f"`threat` must be one on features of nodes or on the structure, got {type(threat).__name__}. Messages say "
+        "nothing about other adversaries."
     )
 
 

@@ -118,7 +118,7 @@ def structural_deltas(
 def _edge_table(
     adjacency: Adjacency, paths: SimplePathCounts, *, p_delete: float, distances: tuple[int, int], max_radius: int
 ) -> tuple[FloatArray, IntArray]:
-    """Return Δ̄(ρ), and how many edges are eligible, for edges whose receivers are the nodes of ``paths``; all edges into a node have the same bound."""
+    """Return Δ̄(ρ), and how many edges are eligible, for edges into nodes of ``paths``; those of a node are alike."""
     from graycert.bounds.worst_nodes import largest_per_group  # Numba takes a while to load
 
     received = single_source_bounds(paths.counts, p_delete=p_delete, p_ablate=0.0)

@@ -194,13 +194,7 @@ def _planned(
         if config.sampler == "random"
         else AdaptiveDesign(ranges=described.design.ranges, seed=described.seed, sampler=config.sampler)
     )
-    return described.as_sweep(
-        lab.folder,
-        directory=out,
-        data_root=config.data_root,
-        design=design,
-        budget=budget,
-    )
+    return described.as_sweep(lab, directory=out, design=design, budget=budget)
 
 
 def _stable(graph: str) -> str:

@@ -18,8 +18,10 @@ from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CanonicalGraph:
-    """A checked graph. Values per edge come in its order, self-loops included, from where they are handed in until they
-    are stored; the fingerprint of a graph does not know the order of columns, so neither may what is stored.
+    """A checked graph, and the order in which values per edge come, from where they are handed in to where they lie.
+
+    Self-loops are included. The fingerprint of a graph does not know the order of columns, so neither may what is
+    stored.
 
     Args:
         adjacency: The graph without self-loops, whose order is this one with self-loops left out.

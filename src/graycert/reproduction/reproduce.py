@@ -86,8 +86,6 @@ def reproduce(
             say(f"{each.id} is left out: {problem}")
         else:
             kinds[each.id] = kind
-    if any(kind.sweeps() for kind in kinds.values()):
-        import graycert.reproduction.sweep.journal  # noqa: F401 (is Optuna there?)
     ready = [each for each in experiments if each.id in kinds]
     failed = run_jobs(
         [job for each in ready for job in kinds[each.id].jobs()],

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from graycert.reproduction.certify_job import CertifyJob
+from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
-from graycert.reproduction.settings import Conclusion, Count, Settings, TrainingSettings, settings_hash
+from graycert.reproduction.pool import run_jobs
+from graycert.reproduction.settings import Conclusion, Count, Settings, TrainingSettings
 from graycert.reproduction.sweep.design import RandomDesign
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from graycert.reproduction.sweep import Sweep
     from graycert.reproduction.sweep.budget import Budget
     from graycert.reproduction.sweep.design import Design
-
-VERSION = 1  # raise it when equal settings have other trials
 
 Smoothed = Literal["deletion and ablation", "deletion", "ablation"]
 TrainingRule = Literal["drawn separately", "equal", "more", "less"]
@@ -101,11 +101,6 @@ class SmoothingSweep(Settings):
         return self
 
     @property
-    def key(self) -> str:
-        """Identify the sweep; more trials extend it."""
-        return settings_hash(f"sweep-{VERSION}", self.model_dump(mode="json", exclude={"num_trials"}))
-
-    @property
     def graphs(self) -> tuple[str, ...]:
         """Names of the graphs that it needs."""
         return (self.training.graph,)
@@ -152,21 +147,32 @@ class SmoothingSweep(Settings):
         design = self.design
         return [self.job(design.point(index)) for index in range(self.num_trials)]
 
+    def numbers(self, arrays: "Arrays") -> dict[str, float]:
+        """Return the numbers of a trial by its first conclusion, and those by others with their names before them."""
+        first, *others = self.conclusions
+        numbers = trial_numbers(arrays, first)
+        for each in others:
+            numbers |= {f"{each.name}/{name}": value for name, value in trial_numbers(arrays, each).items()}
+        return numbers
+
+    def tidy(self, lab: Lab, job: Job) -> None:
+        """Remove the model of a trial that no other needs: thousands would fill the disk."""
+        if self.trials_per_training is None and isinstance(job, CertifyJob):
+            lab.forget_model(job.training)
+
     def as_sweep(
         self,
-        folder: Path,
+        lab: Lab,
         *,
         directory: Path,
-        data_root: str | None = None,
         design: "Design | None" = None,
         budget: "Budget | None" = None,
     ) -> "Sweep":
         """Return the sweep to run.
 
         Args:
-            folder: Folder of the lab that keeps results and models.
+            lab: Keeps results and models.
             directory: Folder of the sweep itself.
-            data_root: Folder with graph files; None takes GRAYCERT_DATA.
             design: Where trials lie instead of ``design``.
             budget: When it ends instead of after ``num_trials``.
         """
@@ -176,40 +182,15 @@ class SmoothingSweep(Settings):
         return Sweep(
             directory=directory,
             name=f"{Path(self.training.graph).stem}-{self.training.architecture}-{self.smoothed}".replace(" ", "-"),
-            objective=Trial(sweep=self, folder=folder, data_root=data_root),
+            lab=lab,
+            job=self.job,
+            numbers=self.numbers,
+            tidy=partial(self.tidy, lab),
             directions=OBJECTIVES,
             design=design or self.design,
             budget=budget or Budget(trials=self.num_trials),
             settings=settings,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """Trains and certifies under one distribution; a worker process is sent it, and keeps graph and split.
-
-    Args:
-        sweep: What is swept.
-        folder: Folder of the lab.
-        data_root: Folder with graph files; None takes GRAYCERT_DATA.
-    """
-
-    sweep: SmoothingSweep
-    folder: Path
-    data_root: str | None = None
-
-    def __call__(self, params: Mapping[str, float]) -> dict[str, float]:
-        """Return the numbers of a trial, from its file if it was computed before."""
-        lab = _lab_of_process(self.folder, self.data_root)
-        job = self.sweep.job(params)
-        arrays = lab.do(job)
-        if self.sweep.trials_per_training is None:  # no other trial has this model, and thousands would fill the disk
-            lab.forget_model(job.training)
-        first, *others = self.sweep.conclusions
-        numbers = trial_numbers(arrays, first)
-        for each in others:
-            numbers |= {f"{each.name}/{name}": value for name, value in trial_numbers(arrays, each).items()}
-        return numbers
 
 
 def trial_numbers(arrays: "Arrays", conclusion: Conclusion) -> dict[str, float]:
@@ -248,40 +229,22 @@ def run_smoothing_sweeps(
     progress: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> None:
-    """Run sweeps that were not run, going on where an earlier call was interrupted; trials that failed are retried.
+    """Do the trials of sweeps that were not done, in order; those that failed are tried again.
 
     Args:
-        sweeps: Some may be equal.
-        lab: Keeps the results; the sweeps themselves are kept in its folder ``sweeps``.
+        sweeps: Some may be equal, or have trials in common.
+        lab: Keeps the results.
         num_workers: Processes that compute.
         progress: Show progress on standard error if it is a terminal.
         say: Told of trials that failed.
     """
-    from graycert.reproduction.sweep import run_sweeps
-
-    most_trials: dict[str, SmoothingSweep] = {}
-    for each in sweeps:
-        if each.key not in most_trials or each.num_trials > most_trials[each.key].num_trials:
-            most_trials[each.key] = each
-    to_run = [
-        each.as_sweep(lab.folder.absolute(), directory=lab.folder / "sweeps" / key, data_root=lab.data_root)
-        for key, each in most_trials.items()
-        if any(job not in lab.results for job in each.jobs())
-    ]
-    if not to_run:
-        return
-    for result in run_sweeps(to_run, workers=num_workers, progress=progress, retry_failed=True):
-        for failure in result.failed:
-            if say is not None:
-                say(f"trial {failure.index} of a sweep failed: {failure.error}")
-
-
-@lru_cache(maxsize=1)
-def _lab_of_process(folder: Path, data_root: str | None) -> Lab:
-    import multiprocessing
-
-    if multiprocessing.parent_process() is not None:  # a worker: one thread each
-        import torch
-
-        torch.set_num_threads(1)
-    return Lab(folder, data_root=data_root)
+    jobs: dict[Job, SmoothingSweep] = {job: each for each in sweeps for job in each.jobs()}
+    run_jobs(
+        jobs,
+        lab.folder,
+        data_root=lab.data_root,
+        num_workers=num_workers,
+        progress=progress,
+        say=say,
+        tidy=lambda job: jobs[job].tidy(lab, job),
+    )

@@ -152,9 +152,9 @@ def _check_origin(selection: SelectionVotes, estimation: EstimationVotes, bounds
     bare = [name for name in origins if name not in known]
     if bare and not belongs_to.strip():
         raise InvalidParameterError(
-            f"`belongs_to` must say what bare arrays belong to, got nothing about `{'`, `'.join(bare)}`. Pass votes of a "
-            "result (certificates.votes) and the result of delta_bounds, or name graph, targets, smoothing and number of "
-            "layers in words, if you know that they are the same for all of these."
+            f"`belongs_to` must say what bare arrays belong to, got nothing about `{'`, `'.join(bare)}`. Pass votes of "
+            "a result (certificates.votes) and the result of delta_bounds, or name graph, targets, smoothing and "
+            "number of layers in words, if you know that they are the same for all of these."
         )
 
 

@@ -90,9 +90,13 @@ class FromGraph:
 class Method(ABC):
     """The work of a smoothing, in the steps that `graycert.certification` goes through."""
 
+    def refuse(self, problem: "Problem") -> None:
+        """Refuse what the form of the model, the threat and the targets rule out: known before a model is trained."""
+        del problem
+
     @abstractmethod
     def prepare(self, problem: "Problem") -> "Problem":
-        """Refuse a model that cannot be certified; return the problem with what was found of the model in its set-up."""
+        """Refuse a model that cannot be certified; return the problem with what was found of it in the set-up."""
 
     @abstractmethod
     def from_graph(self, problem: "Problem") -> FromGraph:
@@ -110,7 +114,7 @@ class Method(ABC):
         """
 
     def single_sources(self, problem: "Problem") -> Any:
-        """Return upper bounds of Δ_w as a sparse matrix (num_targets, num_nodes), for one adversary against all targets.
+        """Return upper bounds of Δ_w for one adversary against all: a sparse matrix (num_targets, num_nodes).
 
         Raises:
             UnsoundSetupError: ``no-proof``, where the smoothing claims nothing about that.
@@ -131,6 +135,8 @@ class Smoothing(Parameters, ABC):
         method_home: Module of its `Method`, which is called ``METHOD``.
         needs_graph: Whether a conclusion from stored votes needs the graph, beyond what the result holds of it.
         examines_all_radii: Whether every radius is known, so that ``max_radius`` has no meaning.
+        shows_target: Whether the target's own features are always shown, so that only a target that is not hostile can
+            be certified.
     """
 
     claims: ClassVar[tuple[Claim, ...]]
@@ -140,6 +146,7 @@ class Smoothing(Parameters, ABC):
     method_home: ClassVar[str]
     needs_graph: ClassVar[bool] = False
     examines_all_radii: ClassVar[bool] = False
+    shows_target: ClassVar[bool] = False
 
     @abstractmethod
     def classifier(self, setup: "Setup") -> str:
@@ -223,8 +230,8 @@ class Smoothing(Parameters, ABC):
             return Cell(status="refused", slug="no-proof", reason=f"{reason}'{rule}'.")
         if follows not in claim.follows or rule == "sequential":
             reason = (
-                f"Nothing is proved about {_IN_WORDS[follows]} with the smoothing '{cls.name}', the threat '{threat}' and "
-                f"the rule '{rule}'."
+                f"Nothing is proved about {_IN_WORDS[follows]} with the smoothing '{cls.name}', the threat '{threat}' "
+                f"and the rule '{rule}'."
             )
             return Cell(status="refused", slug="no-proof", reason=reason)
         return Cell(status="proved", proof=claim.follows[follows])
@@ -246,18 +253,20 @@ class Smoothing(Parameters, ABC):
         allowed = " or ".join(f"graycert.{each.__name__}" for each in self.draws_allowed)
         if self.draws_allowed and not isinstance(draws, self.draws_allowed):
             raise InvalidParameterError(
-                f"`draws` must be {allowed} for the smoothing '{self.name}', got {draws!r}. Leave it out for the default."
+                f"`draws` must be {allowed} for the smoothing '{self.name}', got {draws!r}. Leave it out for the "
+                "default."
             )
         if not self.draws_allowed and draws is not None:
             raise InvalidParameterError(
-                f"`draws` must be None for the smoothing '{self.name}', because nothing is drawn, got {draws!r}. Leave it "
-                "out."
+                f"`draws` must be None for the smoothing '{self.name}', because nothing is drawn, got {draws!r}. Leave "
+                "it out."
             )
         self.cell(threat.name, rule).require()
         if isinstance(draws, UntilDecided) is not (rule == "sequential"):
             raise InvalidParameterError(
-                f"`rule` must be 'sequential' if and only if `draws` is graycert.UntilDecided, got {rule!r} and {draws!r}. "
-                "Only bets may be looked at while votes come in, and they need votes batch by batch. Leave `rule` out."
+                f"`rule` must be 'sequential' if and only if `draws` is graycert.UntilDecided, got {rule!r} and "
+                f"{draws!r}. Only bets may be looked at while votes come in, and they need votes batch by batch. Leave "
+                "`rule` out."
             )
 
 

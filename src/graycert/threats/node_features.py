@@ -91,7 +91,10 @@ class NodeFeatureThreat(Threat):
     @property
     def statement(self) -> str:
         """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
-        return f"whatever the features of up to ρ hostile nodes ({self.describe()}) are set to. The graph structure is fixed."
+        return (
+            f"whatever the features of up to ρ hostile nodes ({self.describe()}) are set to. The graph structure is "
+            "fixed."
+        )
 
     def is_no_wider_than(self, before: Threat) -> bool:
         """Whether every node that may be hostile here might have been hostile before."""

@@ -35,6 +35,6 @@ class FeaturesAndOutEdgesThreat(Threat):
     def statement(self) -> str:
         """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
         return (
-            "whatever the features of up to ρ hostile nodes (other than the target) are set to, and whatever edges that "
-            "start at them are added or removed. All other edges are fixed."
+            "whatever the features of up to ρ hostile nodes (other than the target) are set to, and whatever edges "
+            "that start at them are added or removed. All other edges are fixed."
         )

@@ -193,8 +193,8 @@ class NodeInsertionThreat(NodeThreat):
     def statement(self) -> str:
         """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
         return (
-            f"if up to ρ nodes at distance >= {self.min_distance} from the target{_excepted(self.trusted)} had not been "
-            "inserted: the graph at hand is the perturbed one. The rest of the graph is fixed."
+            f"if up to ρ nodes at distance >= {self.min_distance} from the target{_excepted(self.trusted)} had not "
+            "been inserted: the graph at hand is the perturbed one. The rest of the graph is fixed."
         )
 
 
@@ -225,8 +225,8 @@ class EdgeDeletionThreat(StructuralThreat):
     def statement(self) -> str:
         """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
         return (
-            f"if up to ρ directed edges at distance >= {self.min_distance} from the target are deleted. The rest of the "
-            "graph is fixed."
+            f"if up to ρ directed edges at distance >= {self.min_distance} from the target are deleted. The rest of "
+            "the graph is fixed."
         )
 
 

@@ -1,3 +1,5 @@
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -5,23 +7,22 @@ import pytest
 
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.reproduction.sweep import AdaptiveDesign, Budget, RandomDesign, Sweep
-from graycert.reproduction.sweep.definition import keep_settings, read_settings
-from support.sweep_objectives import FailsAbove, paraboloid
+from graycert.reproduction.sweep.definition import keep_settings
+from support.sweep_jobs import RANGES, Paraboloid, toy_sweep
 
-RANGES = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+SETTINGS = {"dataset": "cora_ml", "model": {"skip": False, "layers": 2}}
 
 
 def _sweep(folder: Path, **changed: Any) -> Sweep:
-    given: dict[str, Any] = {
-        "directory": folder,
-        "name": "cora",
-        "objective": paraboloid,
-        "directions": {"accuracy": "maximize", "robustness": "maximize"},
-        "design": RandomDesign(ranges=RANGES, seed=1),
-        "budget": Budget(trials=3),
-        "settings": {"dataset": "cora_ml", "model": {"skip": False, "layers": 2}},
-    }
-    return Sweep(**{**given, **changed})
+    return toy_sweep(folder, **{"name": "cora", "job": one_job, "settings": SETTINGS, **changed})
+
+
+def one_job(point: Mapping[str, float]) -> Paraboloid:
+    return Paraboloid(**point)
+
+
+def another_job(point: Mapping[str, float]) -> Paraboloid:
+    return Paraboloid(**point, wait=1)
 
 
 def test_the_same_sweep_may_go_on_with_another_budget(tmp_path: Path) -> None:
@@ -29,9 +30,9 @@ def test_the_same_sweep_may_go_on_with_another_budget(tmp_path: Path) -> None:
     (tmp_path / ".sweep.toml.left.toml").write_text("of a killed process")
     keep_settings(_sweep(tmp_path, budget=Budget(seconds=60)))
     keep_settings(_sweep(tmp_path, budget=Budget(seconds=60)))
-    stored = read_settings(tmp_path)
+    stored = tomllib.loads((tmp_path / "sweep.toml").read_text())
     assert stored["budget"] == {"seconds": 60}
-    assert stored["objective"] == "support.sweep_objectives.paraboloid"
+    assert stored["job"].endswith("test_definition.one_job")
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.toml"]
 
 
@@ -39,7 +40,7 @@ def test_the_same_sweep_may_go_on_with_another_budget(tmp_path: Path) -> None:
     ("changed", "named"),
     [
         ({"name": "citeseer"}, r"name \('cora' there, 'citeseer' here\)"),
-        ({"objective": FailsAbove(threshold=1)}, "objective "),
+        ({"job": another_job}, "job "),
         ({"directions": {"robustness": "maximize", "accuracy": "maximize"}}, "directions "),  # order of the values
         ({"design": RandomDesign(ranges=RANGES, seed=2)}, r"design.seed \(1 there, 2 here\)"),
         ({"design": RandomDesign(ranges=dict(reversed(RANGES.items())), seed=1)}, "design.ranges "),
@@ -59,7 +60,6 @@ def test_another_sweep_is_told_in_what_it_differs(tmp_path: Path, changed: dict[
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"objective": lambda params: {}}, "`objective` must be a function or an instance"),
         ({"directions": {}}, "at least one objective value"),
         ({"directions": {"accuracy": "up"}}, r"`directions\['accuracy'\]` must be one of"),
         ({"directions": {"x": "maximize"}}, "`x` must name one column"),
@@ -78,16 +78,15 @@ def test_settings_are_what_toml_can_hold(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "is missing, so .* holds no sweep"),
-        ("name = ", "cannot be read as TOML"),
-        ("name = 'cora'", "must have format version 1, got None"),
-    ],
-)
-def test_a_damaged_file_is_told(tmp_path: Path, content: str | None, message: str) -> None:
-    if content is not None:
-        (tmp_path / "sweep.toml").write_text(content)
-    with pytest.raises(InvalidFileError, match=message):
-        read_settings(tmp_path)
+def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "sweep.toml").write_text("name = ")
+    with pytest.raises(InvalidFileError, match="cannot be read as TOML"):
+        keep_settings(_sweep(tmp_path))
+
+
+def test_a_file_of_another_version_is_told(tmp_path: Path) -> None:
+    keep_settings(_sweep(tmp_path))
+    file = tmp_path / "sweep.toml"
+    file.write_text(file.read_text().replace("format_version = 2", "format_version = 1"))
+    with pytest.raises(InvalidParameterError, match=r"differs in format_version \(1 there, 2 here\)"):
+        keep_settings(_sweep(tmp_path))

@@ -1,18 +1,19 @@
 """Sweeps that are killed at any moment, with SIGKILL, and end as if nothing had been."""
 
 import json
+import os
 import random
 import signal
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from graycert.errors import InvalidParameterError
 from graycert.reproduction.sweep import run_sweep
-from graycert.reproduction.sweep.journal import is_finished
-from graycert.reproduction.sweep.worker import open_journal
 from support.sweep_processes import (
     PATIENCE,
     kill_a_worker,
@@ -21,6 +22,7 @@ from support.sweep_processes import (
     logged_sweep,
     running_sweep,
     wait_until,
+    workers_of,
 )
 
 # one list per start of the sweep; the last kill of each ends its parent
@@ -31,88 +33,103 @@ KILLS = (
     (kill_a_worker, kill_parent),
     (kill_a_worker, kill_all),
 )
-FILES = {"sweep.toml", "sweep.journal", "sweep.journal.lock", "sweep.lock", "trials.parquet"}
-ENDLESS = 100_000
+FILES = {"sweep.toml", "sweep.lock", "trials.parquet"}
+ENDLESS = 2_000
+WORKERS = 2
 
 
-def _num_runs(folder: Path) -> int:
+def _runs(folder: Path) -> Counter[str]:
+    """Return how often each trial was run to its end, by its x."""
     log = Path(f"{folder}.log")
-    return log.read_text().count("\n") if log.exists() else 0
+    return Counter(log.read_text().splitlines() if log.exists() else [])
+
+
+def _stored(folder: Path) -> dict[str, bytes]:
+    """Return the results that are in the store."""
+    return {file.name: file.read_bytes() for file in Path(f"{folder}.lab").glob("results/paraboloid/[!.]*.npz")}
 
 
 def _comparable(table: Path) -> pd.DataFrame:
-    return pd.read_parquet(table).drop(columns=["seconds", "worker"])
+    return pd.read_parquet(table).drop(columns=["seconds"])
 
 
 @pytest.mark.end_to_end
-def test_ten_kills_change_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sampler", ["random", "nsga2"])
+def test_ten_kills_change_nothing(tmp_path: Path, sampler: str) -> None:
     folder = tmp_path / "killed"
     generator = random.Random(11)
     assert sum(map(len, KILLS)) == 10
+    kept: list[dict[str, bytes]] = []
+    asked: list[list[Any]] = []
     for kills in KILLS:
-        with running_sweep(folder, trials=ENDLESS, seconds=0.05) as process:
+        with running_sweep(folder, trials=ENDLESS, sampler=sampler) as process:
             for kill in kills:
                 if generator.random() < 0.7:  # else while it starts
-                    before = _num_runs(folder)
-                    wait_until(lambda before=before: _num_runs(folder) > before)
+                    before = _runs(folder).total()
+                    wait_until(lambda before=before: _runs(folder).total() > before)
                 time.sleep(generator.uniform(0, 0.15))
                 assert process.poll() is None
                 kill(process)
+        kept.append(_stored(folder))
+        asked.append(_asked(folder))
+    num_trials = len(kept[-1]) + 6
+    assert num_trials > 6, "the kills left no trial the time to end; there is nothing to see here"
 
-    journal = open_journal(logged_sweep(folder, trials=ENDLESS, seconds=0))
-    num_trials = max((index for index, trial in journal.latest().items() if is_finished(trial)), default=0) + 6
-    done = run_sweep(logged_sweep(folder, trials=num_trials, seconds=0), workers=2)
-    undisturbed = run_sweep(logged_sweep(tmp_path / "calm", trials=num_trials, seconds=0), workers=2)
+    done = run_sweep(logged_sweep(folder, trials=num_trials, sampler=sampler), workers=WORKERS)
+    assert done.num_finished == num_trials
+    stored, table = _stored(folder), _comparable(done.table)
+    for earlier in kept:  # nothing finished was lost, or run again: that would have taken another time
+        assert earlier.items() <= stored.items()
+    runs = _runs(folder)
+    assert set(runs) == {repr(x) for x in table["x"]}
+    assert runs.total() <= num_trials + WORKERS * sum(map(len, KILLS))  # no more than what was under way
+    if sampler == "random":
+        assert {path.name for path in folder.iterdir()} == FILES
+        undisturbed = run_sweep(logged_sweep(tmp_path / "calm", trials=num_trials), workers=WORKERS)
+        pd.testing.assert_frame_equal(table, _comparable(undisturbed.table), check_exact=True)
+    else:
+        assert {path.name for path in folder.iterdir()} == {*FILES, "asked.json"}
+        last = _asked(folder)
+        for earlier in asked:
+            assert last[: len(earlier)] == earlier
+        assert [point["params"] for point in last][:num_trials] == table[["x", "y"]].to_dict("records")
 
-    assert done.num_finished == undisturbed.num_finished == num_trials
-    pd.testing.assert_frame_equal(_comparable(done.table), _comparable(undisturbed.table), check_exact=True)
-    assert {path.name for path in folder.iterdir()} == FILES
-    for line in (folder / "sweep.journal").read_text().splitlines():
-        json.loads(line)
-    _check_that_nothing_finished_was_run_again(folder, num_trials)
 
-
-def _check_that_nothing_finished_was_run_again(folder: Path, num_trials: int) -> None:
-    journal = open_journal(logged_sweep(folder, trials=num_trials, seconds=0))
-    attempts: dict[int, list[str]] = {index: [] for index in range(num_trials)}
-    for trial in journal._study.trials:
-        attempts[trial.user_attrs["index"]].append(trial.state.name)
-    for states in attempts.values():
-        assert states == ["FAIL"] * (len(states) - 1) + ["COMPLETE"]
-    assert sum(map(len, attempts.values())) > num_trials, "the kills hit no trial; there is nothing to see here"
-    runs = Counter(Path(f"{folder}.log").read_text().splitlines())
-    points = pd.read_parquet(folder / "trials.parquet")["x"]
-    assert set(runs) == {repr(x) for x in points}
-    assert all(runs[repr(x)] <= len(attempts[index]) for index, x in enumerate(points))
+def _asked(folder: Path) -> list[Any]:
+    """Return the points that the sampler was asked for."""
+    file = folder / "asked.json"
+    return json.loads(file.read_text()) if file.exists() else []
 
 
 @pytest.mark.end_to_end
 def test_an_interruption_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
     folder = tmp_path / "interrupted"
-    with running_sweep(folder, trials=ENDLESS, seconds=0.03) as process:
-        wait_until(lambda: _num_runs(folder) > 3)
-        process.send_signal(signal.SIGINT)
+    with running_sweep(folder, trials=ENDLESS) as process:
+        wait_until(lambda: _runs(folder).total() > 3)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         assert process.wait(PATIENCE) != 0
     told = Path(f"{folder}.err").read_text()
-    assert "logged: 0 of 100000 trials done; 2 worker processes" in told
+    assert "logged: 0 of 2000 trials done; 2 workers" in told
     assert "Finished trials are kept: run the same again to go on." in told
     assert told.rstrip().splitlines()[-1].startswith(("KeyboardInterrupt", "Interrupted."))
+    assert told.count("Traceback") == 1, "workers hear what is for their parent"
     num_finished = len(pd.read_parquet(folder / "trials.parquet"))
-    assert 0 < num_finished <= _num_runs(folder)
-    done = run_sweep(logged_sweep(folder, trials=num_finished + 2, seconds=0))
+    assert 0 < num_finished == len(_stored(folder))
+    done = run_sweep(logged_sweep(folder, trials=num_finished + 2))
     assert done.num_finished >= num_finished + 2
 
 
 @pytest.mark.end_to_end
-def test_workers_whose_parent_was_killed_finish_their_trial_and_it_counts(tmp_path: Path) -> None:
-    folder = tmp_path / "orphans"
-    journal = folder / "sweep.journal"
-    with running_sweep(folder, trials=2, seconds=2.0) as process:
-        wait_until(lambda: journal.exists() and journal.read_text().count('"index":') == 2)
-        process.kill()
-        process.wait(PATIENCE)
-        done = run_sweep(logged_sweep(folder, trials=3, seconds=0))
-    assert done.num_finished == 3
-    assert _num_runs(folder) == 3  # none was run twice, although two were under way
-    workers = pd.read_parquet(done.table)["worker"]
-    assert workers[2] not in set(workers[:2])
+def test_one_process_drives_a_sweep_and_a_killed_one_holds_nobody_up(tmp_path: Path) -> None:
+    folder = tmp_path / "driven"
+    with running_sweep(folder, trials=ENDLESS) as process:
+        wait_until(lambda: _runs(folder).total() > 0)
+        with pytest.raises(InvalidParameterError, match="another process runs the sweep"):
+            run_sweep(logged_sweep(folder, trials=ENDLESS))
+        assert process.poll() is None
+        workers = workers_of(process)
+        assert len(workers) == WORKERS
+        kill_parent(process)
+        assert not [worker for worker in workers if worker.is_running()]
+        num_stored = len(_stored(folder))
+        assert run_sweep(logged_sweep(folder, trials=num_stored + 1)).num_finished >= num_stored

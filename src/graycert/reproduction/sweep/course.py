@@ -1,118 +1,154 @@
-"""One sweep while its parent drives it."""
+"""One sweep while its parent drives it: which trials are done, and which is next."""
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
-from filelock import FileLock, Timeout
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import count
+from numbers import Real
 
 from graycert.errors import InvalidParameterError
-from graycert.reproduction.sweep.definition import Sweep, keep_settings, read_settings
-from graycert.reproduction.sweep.export import write_tables
-from graycert.reproduction.sweep.journal import JOURNAL, Journal, is_failed, is_finished, is_running
-
-LOCK = "sweep.lock"  # held by the parent
+from graycert.reproduction.job import Job
+from graycert.reproduction.pool import Failure
+from graycert.reproduction.sweep.asked import Asked
+from graycert.reproduction.sweep.definition import OWN_COLUMNS, Sweep
+from graycert.reproduction.sweep.design import AdaptiveDesign
+from graycert.reproduction.sweep.tables import FAILED, TRIALS, Row, read_table, write_table
 
 
 class Course:
     """What a parent knows of a sweep that it drives.
 
+    Nothing but failures, and points that a sampler chose, is kept for it: a trial is done if the result of its job is
+    in the store.
+
     Args:
         sweep: The sweep.
-        journal: Its journal.
+        retry_failed: Run trials again that failed.
 
     Attributes:
-        has_free: Whether a trial may still be free; set to False by whoever finds none.
-        tables_are_written: Whether the tables hold all there is.
+        finished: Rows of the finished trials, by index.
+        failed: Rows of those that failed.
     """
 
-    def __init__(self, sweep: Sweep, journal: Journal) -> None:
+    def __init__(self, sweep: Sweep, *, retry_failed: bool) -> None:
         self.sweep = sweep
-        self.journal = journal
-        self.has_free = self.num_to_do > 0
-        self.tables_are_written = False
-        self._ends = math.inf
-
-    @property
-    def limit(self) -> int | None:
-        """Number of trials in the budget."""
-        return self.sweep.budget.trials
+        self.finished: dict[int, Row] = {}
+        self.failed: dict[int, Row] = {}
+        self._asked: Asked | None = None
+        if isinstance(sweep.design, AdaptiveDesign):
+            self._asked = Asked(sweep.folder, directions=sweep.directions, design=sweep.design)
+            self.point = self._asked.point
+        else:
+            self.point = sweep.design.point
+        self._limit = math.inf if sweep.budget.trials is None else sweep.budget.trials
+        self._best: dict[str, float] = {}
+        self._under_way: dict[Job, list[int]] = {}  # several, where their parameters are the same
+        self._open: deque[int] = deque()
+        self._new = count(self._recall(retry_failed=retry_failed))
 
     @property
     def num_done(self) -> int:
         """Number of trials, within the budget, that are finished or have failed."""
-        done = [index for index, trial in self.journal.latest().items() if is_finished(trial) or is_failed(trial)]
-        return len(done) if self.limit is None else sum(index < self.limit for index in done)
+        return sum(index < self._limit for index in (*self.finished, *self.failed))
 
-    @property
-    def num_to_do(self) -> float:
-        """Number of trials left; infinite if the budget is a time."""
-        return math.inf if self.limit is None else self.limit - self.num_done
+    def jobs(self) -> Iterator[Job]:
+        """Yield what is left to do, until the budget is spent; its time runs from the first one."""
+        seconds = self.sweep.budget.seconds
+        ends = math.inf if seconds is None else time.monotonic() + seconds
+        while time.monotonic() < ends:
+            index = self._open.popleft() if self._open else next(self._new)
+            if index >= self._limit:
+                return
+            job = self.sweep.job(self.point(index))
+            self._under_way.setdefault(job, []).append(index)
+            if job in self.sweep.lab.results:
+                self.take(job, None)
+            elif len(self._under_way[job]) == 1:
+                yield job
 
-    @property
-    def may_start(self) -> bool:
-        """Whether a trial may be started now."""
-        return self.has_free and time.monotonic() < self._ends
+    def take(self, job: Job, failure: Failure | None) -> None:
+        """Count the trials of a job that ended."""
+        for index in self._under_way.pop(job):
+            if failure is None:
+                self._finish(index, job)
+            else:
+                self._fail(index, vars(failure))
+        if failure is not None:
+            write_table(self.sweep.folder / FAILED, self.failed)
 
-    def start(self) -> None:
-        """Let the time run, if it does not yet."""
-        if self.sweep.budget.seconds is not None and self._ends == math.inf:
-            self._ends = time.monotonic() + self.sweep.budget.seconds
+    def collect(self) -> None:
+        """Count the trials whose jobs were stored but did not come back, because of an interruption."""
+        for job in [job for job in self._under_way if job in self.sweep.lab.results]:
+            self.take(job, None)
 
-    def release_lost(self) -> list[int]:
-        """Free the trials of dead processes; return their indices."""
-        lost = self.journal.release_lost()
-        self.has_free |= bool(lost)
-        return lost
+    def note(self) -> str:
+        """Return the name of the sweep and the best values so far."""
+        return ", ".join([self.sweep.name, *(f"best {name} {value:.4g}" for name, value in self._best.items())])
 
-    def is_under_way(self) -> bool:
-        """Return whether some process, perhaps one that a killed parent has left, runs a trial."""
-        return any(is_running(trial) for trial in self.journal.latest().values())
+    def write_tables(self) -> None:
+        """Write the tables of what there is."""
+        write_table(self.sweep.folder / TRIALS, self.finished)
+        write_table(self.sweep.folder / FAILED, self.failed)
 
-    def write_tables(self) -> Path:
-        """Write the tables of what there is; return the path of the first."""
-        self.tables_are_written = True
-        return write_tables(self.journal, self.sweep.folder, read_settings(self.sweep.folder))
+    def _recall(self, *, retry_failed: bool) -> int:
+        """Find what earlier calls have done; return the first index of which nothing is known."""
+        failed = read_table(self.sweep.folder / FAILED)
+        if self._asked is not None:
+            known = len(self._asked)
+        else:  # points of a random design are not kept: what is beyond budget and tables is found when it is due
+            tabulated = (*failed, *read_table(self.sweep.folder / TRIALS))
+            known = max([self.sweep.budget.trials or 0, *(index + 1 for index in tabulated)])
+        for index in range(known):
+            job = self.sweep.job(self.point(index))
+            if job in self.sweep.lab.results:
+                self._finish(index, job)
+            elif index in failed and not retry_failed:
+                self._fail(index, {name: failed[index][name] for name in ("error", "traceback")})
+            else:
+                self._open.append(index)
+        return known
+
+    def _finish(self, index: int, job: Job) -> None:
+        arrays = self.sweep.lab.results[job]
+        self.sweep.tidy(job)
+        try:
+            found = checked_numbers(self.sweep, self.sweep.numbers(arrays))
+        except Exception as error:  # whatever it is, it is told, and the other trials go on
+            self._fail(index, {"error": f"{type(error).__name__}: {error}", "traceback": ""})
+            return
+        for name, direction in self.sweep.directions.items():
+            choose = max if direction == "maximize" else min
+            self._best[name] = choose(self._best.get(name, found[name]), found[name])
+        self.finished[index] = {"index": index, **self.point(index), **found, "seconds": float(arrays["seconds"])}
+        if self._asked is not None:
+            self._asked.tell(index, found)
+
+    def _fail(self, index: int, reason: Row) -> None:
+        self.failed[index] = {"index": index, **self.point(index), **reason}
+        if self._asked is not None:
+            self._asked.tell(index, None)
 
 
-@contextmanager
-def open_course(sweep: Sweep, *, retry_failed: bool) -> Iterator[Course]:
-    """Drive a sweep while the block runs: no other process does.
-
-    Args:
-        sweep: The sweep; its folder is made.
-        retry_failed: Free the trials that raised.
+def checked_numbers(sweep: Sweep, found: Mapping[str, object]) -> dict[str, float]:
+    """Return the numbers of a trial as floats, objective values first.
 
     Raises:
-        InvalidParameterError: If another process drives it, or the folder holds a sweep with other settings.
-        InvalidFileError: If a file in the folder is damaged.
+        InvalidParameterError: If an objective value is missing or not finite, a further number is infinite, something
+            is no number, or a name is that of another column.
     """
-    sweep.folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(sweep.folder / LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
+    missing = [name for name in sweep.directions if name not in found]
+    taken = [name for name in found if name in OWN_COLUMNS or name in sweep.design.ranges]
+    if missing or taken:
         raise InvalidParameterError(
-            f"`directory` must be free, but {_driver(sweep)} runs the sweep in {sweep.folder}. "
-            "Wait for it or end it; a killed one leaves nothing to clear away."
-        ) from None
-    try:
-        keep_settings(sweep)
-        journal = Journal(sweep.folder, name=sweep.name, directions=sweep.directions, design=sweep.design)
-        journal.sign()
-        journal.release_lost()
-        if retry_failed:
-            journal.retry_failed()
-        yield Course(sweep, journal)
-    finally:
-        lock.release()
-
-
-def _driver(sweep: Sweep) -> str:
-    """Name the process that drives a sweep, as far as it can be known."""
-    if not (sweep.folder / JOURNAL).is_file():
-        return "another process"
-    driver = Journal(sweep.folder, name=sweep.name, directions=sweep.directions).signed()
-    return f"process {driver['pid']} on {driver['host']}" if driver else "another process"
+            f"`numbers` must return {', '.join(sweep.directions)} and no column of the table again, got "
+            f"{', '.join(found) or 'nothing'}. Missing: {', '.join(missing) or 'none'}; "
+            f"taken: {', '.join(taken) or 'none'}."
+        )
+    checked = {}
+    for name in dict.fromkeys((*sweep.directions, *found)):
+        value = found[name]
+        checked[name] = float(value) if isinstance(value, Real) else math.inf
+        if math.isinf(checked[name]) or (name in sweep.directions and math.isnan(checked[name])):
+            raise InvalidParameterError(f"`numbers` must return finite numbers, got {name} = {value!r}.")
+    return checked

@@ -1,6 +1,5 @@
 """What a sweep is, and its settings on disk."""
 
-import pickle
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,27 +11,29 @@ import tomli_w
 from graycert._files import write_atomically
 from graycert._validation import check_choice
 from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.reproduction.job import Job
+from graycert.reproduction.lab import Lab
+from graycert.reproduction.pool import keep
+from graycert.reproduction.results import Arrays
 from graycert.reproduction.sweep.budget import Budget
 from graycert.reproduction.sweep.design import Design
 
-Objective = Callable[[Mapping[str, float]], Mapping[str, float]]
-
 SETTINGS = "sweep.toml"
-FORMAT_VERSION = 1
-OWN_COLUMNS = ("index", "seconds", "worker", "error", "traceback")
+FORMAT_VERSION = 2
+OWN_COLUMNS = ("index", "seconds", "error", "traceback")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """Many trials of one experiment, kept in a directory.
+    """Many trials of one experiment: each is a job, whose result the lab keeps.
 
     Args:
         directory: Folder of the sweep; made at the first run.
-        name: Name of the study, e.g. "cora_ml-gat".
-        objective: Called with the value of each parameter; returns the objective values, finite, and any further
-            numbers, by name. A module-level function or an instance of a module-level class: it is sent to worker
-            processes. A trial that was killed after the call but before its results were kept is called again, so a
-            costly objective should keep its own results and answer from them.
+        name: Name of the sweep, e.g. "cora_ml-gat".
+        lab: Keeps the results.
+        job: Returns what a trial computes, given the value of each parameter.
+        numbers: Returns the objective values, finite, and any further numbers, by name, given a trial's result.
+        tidy: Called with each job whose result is kept, perhaps again, e.g. to remove what only it needed.
         directions: "maximize" or "minimize" for each objective value, by name; at least one.
         design: Where trials lie.
         budget: When to end; may differ when the sweep goes on.
@@ -40,12 +41,15 @@ class Sweep:
             goes on.
 
     Raises:
-        InvalidParameterError: If an argument is outside its domain or the objective cannot be sent to a process.
+        InvalidParameterError: If an argument is outside its domain.
     """
 
     directory: str | Path
     name: str
-    objective: Objective
+    lab: Lab
+    job: Callable[[Mapping[str, float]], Job]
+    numbers: Callable[[Arrays], Mapping[str, float]]
+    tidy: Callable[[Job], object] = keep
     directions: Mapping[str, str]
     design: Design
     budget: Budget
@@ -54,7 +58,7 @@ class Sweep:
     def __post_init__(self) -> None:
         object.__setattr__(self, "directory", Path(self.directory).expanduser().absolute())
         if not self.name:
-            raise InvalidParameterError("`name` must not be empty. Name the study, e.g. after graph and model.")
+            raise InvalidParameterError("`name` must not be empty. Name the sweep, e.g. after graph and model.")
         if not self.directions:
             raise InvalidParameterError("`directions` must name at least one objective value, got none.")
         for name, direction in self.directions.items():
@@ -63,13 +67,6 @@ class Sweep:
         for name in names:
             if names.count(name) > 1:
                 raise InvalidParameterError(f"`{name}` must name one column of the table, got it twice. Rename one.")
-        try:
-            pickle.dumps(self.objective)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise InvalidParameterError(
-                f"`objective` must be a function or an instance of a class at the top of a module, got "
-                f"{self.objective!r} ({error}). Worker processes cannot be given anything else."
-            ) from error
 
     @property
     def folder(self) -> Path:
@@ -87,61 +84,44 @@ def keep_settings(sweep: Sweep) -> None:
     file = sweep.folder / SETTINGS
     document = _document(sweep)
     if file.exists():
-        stored = read_settings(sweep.folder)
-        there, here = _flat(stored), _flat(document)
+        try:
+            there = _flat(tomllib.loads(file.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InvalidFileError(f"{file} cannot be read as TOML ({error}). Restore it.") from error
+        here = _flat(document)
         differing = sorted(key for key in there.keys() | here.keys() if there.get(key) != here.get(key))
-        differing = [key for key in differing if not key.startswith("budget.")]
-        if differing:
-            listed = ", ".join(f"{key} ({there.get(key)!r} there, {here.get(key)!r} here)" for key in differing)
+        if not differing:
+            return
+        named = [key for key in differing if not key.startswith("budget.")]
+        if named:
+            listed = ", ".join(f"{key} ({there.get(key)!r} there, {here.get(key)!r} here)" for key in named)
             raise InvalidParameterError(
                 f"`directory` must hold the same sweep, but {file} differs in {listed}. "
                 "Use the settings of the first run, or another folder."
             )
-        if stored["budget"] == document["budget"]:
-            return
-    for rest in sweep.folder.glob(f".{SETTINGS}.*"):  # of a process that was killed while it wrote
-        rest.unlink()
+    remove_rests(file)
     write_atomically(file, lambda path: path.write_text(tomli_w.dumps(document), encoding="utf-8"))
 
 
-def read_settings(folder: Path) -> dict[str, Any]:
-    """Read sweep.toml.
-
-    Raises:
-        InvalidFileError: If it is missing, damaged, or of another version.
-    """
-    file = folder / SETTINGS
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InvalidFileError(f"{file} is missing, so {folder} holds no sweep. Give the folder of a sweep.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidFileError(f"{file} cannot be read as TOML ({error}). Restore it.") from error
-    if document.get("format_version") != FORMAT_VERSION:
-        raise InvalidFileError(
-            f"{file} must have format version {FORMAT_VERSION}, got {document.get('format_version')!r}. "
-            "Another version of graycert has written it."
-        )
-    return document
+def remove_rests(file: Path) -> None:
+    """Remove what a process has left that was killed while it wrote a file; only one may write to it."""
+    for rest in file.parent.glob(f".{file.name}.*"):
+        rest.unlink()
 
 
 def _document(sweep: Sweep) -> dict[str, Any]:
     """Return the content of sweep.toml as reading it gives it back; lists keep the order of names, which matters."""
     design = sweep.design
     chosen = {name: value for name, value in vars(design).items() if name != "ranges"}
-    budget = {name: value for name, value in vars(sweep.budget).items() if value is not None}
+    ranges = [{"name": name, "low": low, "high": high} for name, (low, high) in design.ranges.items()]
     document = {
         "format_version": FORMAT_VERSION,
         "name": sweep.name,
-        "objective": f"{sweep.objective.__module__}.{_name(sweep.objective)}",
+        "job": f"{sweep.job.__module__}.{getattr(sweep.job, '__qualname__', type(sweep.job).__qualname__)}",
         "directions": [[name, direction] for name, direction in sweep.directions.items()],
-        "design": {
-            "kind": design.kind,
-            **chosen,
-            "ranges": [{"name": name, "low": low, "high": high} for name, (low, high) in design.ranges.items()],
-        },
+        "design": {"kind": design.kind, **chosen, "ranges": ranges},
         "settings": dict(sweep.settings),
-        "budget": budget,
+        "budget": {name: value for name, value in vars(sweep.budget).items() if value is not None},
     }
     try:
         return tomllib.loads(tomli_w.dumps(document))
@@ -150,10 +130,6 @@ def _document(sweep: Sweep) -> dict[str, Any]:
             f"`settings` must hold only values that TOML has, got {dict(sweep.settings)!r} ({error}). "
             "Pass text, numbers, truth values, lists and tables; leave out what is None."
         ) from error
-
-
-def _name(objective: Objective) -> str:
-    return getattr(objective, "__qualname__", type(objective).__qualname__)
 
 
 def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

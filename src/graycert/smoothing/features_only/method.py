@@ -34,7 +34,7 @@ class FeaturesOnlyMethod(Method):
     """
 
     def prepare(self, problem: Problem) -> Problem:
-        """Audit the model, for being a function of its arguments and for the fields that eligible nodes are counted in."""
+        """Audit the model: is it a function of its arguments, and in which fields are eligible nodes counted?"""
         audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
         audit.require()
         return problem.with_setup(num_layers=audit.num_layers)

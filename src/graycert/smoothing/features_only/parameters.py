@@ -46,6 +46,7 @@ class FeaturesOnly(Smoothing):
     )
     method_home = "graycert.smoothing.features_only.method"
     needs_graph = True
+    shows_target = True
     examines_all_radii = True
 
     def classifier(self, setup: "Setup") -> str:
@@ -62,6 +63,6 @@ class FeaturesOnly(Smoothing):
         """Say what the radius is."""
         del setup
         return (
-            "The radius is the number of eligible nodes: all of them together can do nothing. Where the target itself may "
-            "be hostile it is 0."
+            "The radius is the number of eligible nodes: all of them together can do nothing. Where the target itself "
+            "may be hostile it is 0."
         )

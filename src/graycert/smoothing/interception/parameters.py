@@ -191,9 +191,9 @@ class InterceptionSmoothing(Smoothing):
     def classifier(self, setup: "Setup") -> str:
         """Say what is certified, to follow "the classifier"."""
         return (
-            f"is the majority vote of the {setup.num_layers}-step model over random graphs in which each edge is deleted "
-            f"with probability p_d = {self.delete_in_words} and the features of each node are ablated with probability "
-            f"p_a = {self.ablate_in_words}; nothing is said about the model without smoothing."
+            f"is the majority vote of the {setup.num_layers}-step model over random graphs in which each edge is "
+            f"deleted with probability p_d = {self.delete_in_words} and the features of each node are ablated with "
+            f"probability p_a = {self.ablate_in_words}; nothing is said about the model without smoothing."
         )
 
     def with_canonical_edges(self, reorder: Callable[[NDArray[Any]], NDArray[Any]]) -> "InterceptionSmoothing":

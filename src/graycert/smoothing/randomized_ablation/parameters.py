@@ -104,8 +104,8 @@ class RandomizedAblation(Smoothing):
             where = "of the nodes of the target's receptive field"
             model = f"the {setup.num_layers}-step model"
         return (
-            f"is the majority vote of {model} over graphs in which {kept} {where}, drawn at random, keep their features "
-            "and all others are ablated; nothing is said about the model without smoothing."
+            f"is the majority vote of {model} over graphs in which {kept} {where}, drawn at random, keep their "
+            "features and all others are ablated; nothing is said about the model without smoothing."
         )
 
     def num_kept_among(self, num_nodes: int) -> int:

@@ -93,6 +93,7 @@ class UniformRetention(Smoothing):
     )
     method_home = "graycert.smoothing.retention.method"
     needs_graph = True
+    shows_target = True
 
     keep_ratio: Fraction | Decimal | float | str = parameter(
         help="Share of the receptive field that stays, an exact number such as 0.1 or 1/3.",
@@ -117,9 +118,9 @@ class UniformRetention(Smoothing):
     def classifier(self, setup: "Setup") -> str:
         """Say what is certified, to follow "the classifier"."""
         return (
-            f"is the majority vote of the {setup.num_layers}-step model over the subgraphs in which the target and a share "
-            f"of {self.keep_ratio} of its receptive field, rounded up, stay; nothing is said about the model without "
-            "smoothing."
+            f"is the majority vote of the {setup.num_layers}-step model over the subgraphs in which the target and a "
+            f"share of {self.keep_ratio} of its receptive field, rounded up, stay; nothing is said about the model "
+            "without smoothing."
         )
 
     def chance(self, certificates: "Certificates") -> str:
@@ -130,12 +131,12 @@ class UniformRetention(Smoothing):
             f"The chance that any of the {size - num_exact:,} others is wrong is at most α = {c.setup.alpha} over the "
             "samples."
             if c.setup.simultaneous
-            else f"Each of the {size - num_exact:,} others is wrong with probability at most α = {c.setup.alpha} over the "
-            "samples, all its radii together; that is per target, not for all at once."
+            else f"Each of the {size - num_exact:,} others is wrong with probability at most α = {c.setup.alpha} over "
+            "the samples, all its radii together; that is per target, not for all at once."
         )
         return (
-            f"For {num_exact:,} of {size:,} targets all kept sets, at most {self.tau:,}, were looked at: these statements "
-            f"hold with certainty, up to how floating point breaks near-ties of the model's scores. {others}"
+            f"For {num_exact:,} of {size:,} targets all kept sets, at most {self.tau:,}, were looked at: these "
+            f"statements hold with certainty, up to how floating point breaks near-ties of the model's scores. {others}"
         )
 
     def num_kept(self, field_size_without_target: int) -> int:

@@ -31,8 +31,7 @@ MOST_DELETIONS = 10_000  # looked at where no largest radius is given
 
 
 class SparseMethod(Method):
-    r"""Bound the reported class from below and every other one from above, by the rule "sound", then carry both bounds
-    over to the worst perturbed input.
+    r"""Bound the reported class from below and every other one from above, then move both to the worst perturbed input.
 
     Guarantee:
         If ``deletions[t, a]`` is d >= 0, no setting of up to a zeros and deletion of up to d ones changes the predicted
@@ -43,14 +42,18 @@ class SparseMethod(Method):
         Bojchevski, Klicpera and Günnemann (2020); Scholten et al. (2022), Fig. 3c; docs/proofs/sparse_smoothing.md.
     """
 
-    def prepare(self, problem: Problem) -> Problem:
-        """Refuse a skip connection; nothing else is assumed of the model."""
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a skip connection."""
         if has_skip(problem.model):
             raise UnsoundSetupError(
                 "skip-not-smoothed",
                 "`model` must not have a skip connection, because it shows the target's own attributes before they are "
-                "drawn, and this adversary may flip those, too. Build it with skip=False.",
+                "drawn, and this adversary may flip those, too. Build it with skip=False (`--no-skip`).",
             )
+
+    def prepare(self, problem: Problem) -> Problem:
+        """Assume nothing of the model but that it has no skip connection."""
+        self.refuse(problem)
         return problem.with_setup(num_layers=None)
 
     def from_graph(self, problem: Problem) -> FromGraph:

@@ -73,8 +73,8 @@ class SparseSmoothing(Smoothing):
         del setup
         return (
             "is the majority vote of the model over graphs in which each attribute that is set is deleted with "
-            f"probability {self.p_minus} and each other attribute is set with probability {self.p_plus}; nothing is said "
-            "about the model without smoothing. The radius counts attributes, not nodes."
+            f"probability {self.p_minus} and each other attribute is set with probability {self.p_plus}; nothing is "
+            "said about the model without smoothing. The radius counts attributes, not nodes."
         )
 
     def bound_in_words(self, setup: "Setup") -> str:

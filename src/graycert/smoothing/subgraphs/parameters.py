@@ -59,11 +59,12 @@ class SubgraphVoting(Smoothing):
             stage="concluded",
             at_least=0,
             column="num_attackable",
-            doc="Subgraphs in which a node that may be hostile has a path to the target; all of them if it may add edges.",
+            doc="Subgraphs in which a node that may be hostile has a path to the target; all if it may add edges.",
         ),
     )
     method_home = "graycert.smoothing.subgraphs.method"
     needs_graph = True
+    shows_target = True
     examines_all_radii = True
 
     num_subgraphs: int = parameter(help="Number of subgraphs that vote.", label="Subgraphs T", option=int)
@@ -76,16 +77,22 @@ class SubgraphVoting(Smoothing):
     def classifier(self, setup: "Setup") -> str:
         """Say what is certified, to follow "the classifier"."""
         return (
-            f"is the majority vote of the {setup.num_layers}-step model over {self.num_subgraphs:,} subgraphs, into which "
-            "a hash of its source puts each edge; nothing is said about the model on the whole graph."
+            f"is the majority vote of the {setup.num_layers}-step model over {self.num_subgraphs:,} subgraphs, into "
+            "which a hash of its source puts each edge; nothing is said about the model on the whole graph."
         )
 
     def chance(self, certificates: "Certificates") -> str:
         """Say that it is certain."""
         del certificates
-        return "Nothing is drawn: these statements hold with certainty, up to how floating point breaks near-ties of scores."
+        return (
+            "Nothing is drawn: these statements hold with certainty, up to how floating point breaks near-ties of "
+            "scores."
+        )
 
     def bound_in_words(self, setup: "Setup") -> str:
         """Say when the radius is tight."""
         del setup
-        return "Radii count votes, exactly: if all subgraphs that hostile nodes reach can vote for anything, none is larger."
+        return (
+            "Radii count votes, exactly: if all subgraphs that hostile nodes reach can vote for anything, none is "
+            "larger."
+        )
