@@ -9,7 +9,10 @@ from markdown_it import MarkdownIt
 
 from support.documentation import ROOT, find_name, pages
 
-ROOMS = "audit|bounds|certification|cli|graph|metrics|reproduction|rules|runs|sampling|smoothing|statistics|threats|training"
+ROOMS = "|".join(
+    ("audit", "bounds", "certification", "cli", "graph", "metrics", "reproduction", "rules", "runs", "sampling")
+    + ("smoothing", "statistics", "threats", "training")
+)
 _PATH = re.compile(r"(?:[\w-]+/)+[\w-]+\.(?:py|md|toml|txt)|(?:src|tests|docs|scripts|benchmarks)/[\w/-]*")
 _NAME = re.compile(rf"(?:graycert|{ROOMS})(?:\.\w+)+")
 
