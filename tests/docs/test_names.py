@@ -9,10 +9,8 @@ from markdown_it import MarkdownIt
 
 from support.documentation import ROOT, find_name, pages
 
-ROOMS = "|".join(
-    ("audit", "bounds", "certification", "cli", "graph", "metrics", "reproduction", "rules", "runs", "sampling")
-    + ("smoothing", "statistics", "threats", "training")
-)
+VARIABLES = {"certificates", "data", "draws", "models"}  # in examples; other rooms are only rooms
+ROOMS = "|".join(sorted({path.stem for path in (ROOT / "src" / "graycert").glob("[a-z]*")} - VARIABLES))
 _PATH = re.compile(r"(?:[\w-]+/)+[\w-]+\.(?:py|md|toml|txt)|(?:src|tests|docs|scripts|benchmarks)/[\w/-]*")
 _NAME = re.compile(rf"(?:graycert|{ROOMS})(?:\.\w+)+")
 
