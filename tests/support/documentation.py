@@ -230,7 +230,7 @@ def check_shell(block: Block) -> None:
 
 def _toml(block: Block) -> None:
     if "experiment" in block.marks:
-        from graycert.reproduction.experiment import parse
+        from graycert.reproduction.catalogue import parse
 
         parse(block.text, str(block))
     else:
