@@ -399,7 +399,8 @@ def cora(golden_root):
     threat = NodeFeatureThreat(min_distance=1)
     radii = {
         bound: certified_radius(
-            margin, delta_bounds(graph, targets, smoothing=smoothing, threat=threat, num_layers=2, bound=bound).delta_upper
+            margin,
+            delta_bounds(graph, targets, smoothing=smoothing, threat=threat, num_layers=2, bound=bound).delta_upper,
         )
         for bound in ("multiplicative", "exact")
     }
