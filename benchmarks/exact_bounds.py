@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pretrained import authors_graph
 
-from graycert.bounds.evaluation import DEFAULT_BUDGET, DeltaBounds, evaluate_deltas
+from graycert.bounds import DeltaBounds, evaluate_deltas
+from graycert.bounds.evaluation import DEFAULT_BUDGET
 from graycert.graph import Adjacency, as_adjacency, receptive_fields
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
+from pretrained import authors_graph
 
 SETTINGS = {
     2: ((0.31, 0.794), (0.361449, 0.794), (0.6, 0.6), (0.7, 0.3), (0.8, 0.0), (0.0, 0.85)),
@@ -125,7 +126,8 @@ def timed(
 
 def radii(bounds: DeltaBounds) -> NDArray[np.int64]:
     """Return the largest radius with Δ < 1/2 of each target, at most its number of eligible nodes."""
-    return np.minimum((bounds.delta_upper < 0.5).sum(axis=1), bounds.num_eligible)
+    found: NDArray[np.int64] = np.minimum((bounds.delta_upper < 0.5).sum(axis=1), bounds.num_eligible)
+    return found
 
 
 def proved(bounds: DeltaBounds) -> NDArray[np.bool_]:
@@ -214,9 +216,9 @@ def miss(in_neighbors: list[list[int]], node: int, hop: int, p_delete: float, st
 def walks(adjacency: Adjacency, steps: int) -> NDArray[np.float64]:
     """Return how many walks of so many edges end at each node."""
     matrix = adjacency.to_csr().T
-    number = np.ones(adjacency.num_nodes)
+    number: NDArray[np.float64] = np.ones(adjacency.num_nodes)
     for _ in range(steps):
-        number = matrix @ number
+        number = np.asarray(matrix @ number)
     return number
 
 
