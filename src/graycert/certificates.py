@@ -22,7 +22,7 @@ from graycert.rules.vote_certificates import check_delta_upper
 from graycert.smoothing import Smoothing
 from graycert.statistics import EstimationVotes, SelectionVotes
 from graycert.statistics.votes import row_sum
-from graycert.threats import CONVOLUTIONS, Threat
+from graycert.threats import CONVOLUTIONS, Threat, refuse_another_convolution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +104,7 @@ class Setup:
                 raise InvalidParameterError(f"`{name}` must be a text, got {getattr(self, name)!r}.")
         if self.convolution is not None:
             check_choice("convolution", self.convolution, CONVOLUTIONS)
+            refuse_another_convolution(self.threat, known=self.convolution)
         if self.class_names is not None:
             names = tuple(self.class_names)
             if len(names) != self.num_classes or not all(isinstance(name, str) for name in names):
