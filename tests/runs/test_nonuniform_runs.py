@@ -7,7 +7,7 @@ import tomllib
 import numpy as np
 import pytest
 
-from graycert.certificates import NodeCertificates
+from graycert import Certificates
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from support.certificates import small_certificates
@@ -30,8 +30,8 @@ def run(tmp_path):
 def test_probabilities_are_loaded_bit_by_bit(tmp_path, which):
     saved = small_certificates(smoothing=SMOOTHINGS[which])
     run = saved.save(tmp_path / "run")
-    loaded = NodeCertificates.load(run)
-    assert loaded.smoothing == saved.smoothing
+    loaded = Certificates.load(run)
+    assert loaded.setup == saved.setup
     assert loaded.summary() == saved.summary()
     said = tomllib.loads((run / "config.toml").read_text())["smoothing"]
     assert said["p_delete"] == ("per edge" if which != "nodes" else 0.31)
@@ -50,7 +50,7 @@ def test_a_run_with_numbers_is_stored_as_before(tmp_path):
 
 
 def test_people_are_told_the_range(run):
-    loaded = NodeCertificates.load(run)
+    loaded = Certificates.load(run)
     edges = f"{EDGES.min()}..{EDGES.max()} (per edge)"
     nodes = f"{NODES.min()}..{NODES.max()} (per node)"
     for text in (loaded.summary(), (run / "report.html").read_text(), json.loads((run / "summary.json").read_text())):
@@ -91,7 +91,7 @@ def rewrite_votes(run, **changes):
 def test_edited_probabilities_are_refused(run, changes, message):
     rewrite_votes(run, **changes)
     with pytest.raises(InvalidFileError, match=message):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 @pytest.mark.parametrize(("before", "after"), [('"per edge"', "0.5"), ('"per node"', '"per edge"')])
@@ -100,7 +100,7 @@ def test_an_edited_configuration_is_refused(run, before, after):
     assert before in text
     (run / "config.toml").write_text(text.replace(before, after, 1))
     with pytest.raises(InvalidFileError, match="if and only if"):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 def test_no_flipped_bit_changes_a_probability_unnoticed(run):
@@ -109,5 +109,5 @@ def test_no_flipped_bit_changes_a_probability_unnoticed(run):
         content[position] ^= 0x10
         (run / "votes.npz").write_bytes(content)
         with contextlib.suppress(InvalidFileError):
-            assert NodeCertificates.load(run).smoothing == SMOOTHINGS["both"]
+            assert Certificates.load(run).setup.smoothing == SMOOTHINGS["both"]
         content[position] ^= 0x10
