@@ -177,11 +177,13 @@ def concluded_anew(certificates: Certificates, data: Any | None, setup: Setup | 
     method = setup.smoothing.method
     problem = Problem.stored(setup, certificates.targets, data).checked()
     stored = {
-        stage: {name: value for name, (spec, value) in certificates.every_array().items() if spec.stage == stage}
+        stage: {
+            name: value
+            for name, (spec, value) in certificates.every_array().items()
+            if spec.stage == stage and (not spec.given_for or setup.the_rule.needs in spec.given_for)
+        }
         for stage in ("graph", "drawn")
     }
-    if setup.the_rule.needs != "predictions":
-        stored["drawn"].pop("estimation_predictions", None)
     found = FromGraph(arrays=stored["graph"]) if data is None else method.from_graph(problem)
     problem = _as_far_as_looked(problem, found)
     return _assemble(
