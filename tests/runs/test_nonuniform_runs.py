@@ -37,16 +37,22 @@ def test_probabilities_are_loaded_bit_by_bit(tmp_path, which):
     assert said["p_delete"] == ("per edge" if which != "nodes" else 0.31)
     assert said["p_ablate"] == ("per node" if which != "edges" else 0.1 + 0.2)
     with np.load(run / "votes.npz", allow_pickle=False) as votes:
-        assert {"p_delete", "p_ablate"} & set(votes.files) == {
-            name for name in ("p_delete", "p_ablate") if not isinstance(getattr(saved.smoothing, name), float)
+        assert {"smoothing.p_delete", "smoothing.p_ablate"} & set(votes.files) == {
+            f"smoothing.{name}"
+            for name in ("p_delete", "p_ablate")
+            if not isinstance(getattr(saved.setup.smoothing, name), float)
         }
 
 
-def test_a_run_with_numbers_is_stored_as_before(tmp_path):
+def test_numbers_are_stored_as_numbers(tmp_path):
     run = small_certificates().save(tmp_path / "run")
-    assert tomllib.loads((run / "config.toml").read_text())["smoothing"] == {"p_delete": 0.31, "p_ablate": 0.1 + 0.2}
+    assert tomllib.loads((run / "config.toml").read_text())["smoothing"] == {
+        "name": "interception",
+        "p_delete": 0.31,
+        "p_ablate": 0.1 + 0.2,
+    }
     with np.load(run / "votes.npz", allow_pickle=False) as votes:
-        assert not {"p_delete", "p_ablate"} & set(votes.files)
+        assert not {name for name in votes.files if name.startswith("smoothing.")}
 
 
 def test_people_are_told_the_range(run):
@@ -82,10 +88,10 @@ def rewrite_votes(run, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"p_delete": None}, r"config\.toml must say .*p_delete = 'per edge'.* if and only if votes\.npz holds"),
-        ({"p_ablate": NODES + 0.5}, r"`p_ablate` must be in \[0, 1\]"),
-        ({"p_ablate": NODES[:-1]}, "one entry per node"),
-        ({"p_delete": np.array([{}] * 120, dtype=object)}, r"votes\.npz cannot be read"),
+        ({"smoothing.p_delete": None}, "`p_delete` must be stored as an array if and only if it says 'per edge'"),
+        ({"smoothing.p_ablate": NODES + 0.5}, r"`p_ablate` must be in \[0, 1\]"),
+        ({"smoothing.p_ablate": NODES[:-1]}, "one entry per node"),
+        ({"smoothing.p_delete": np.array([{}] * 120, dtype=object)}, r"votes\.npz cannot be read"),
     ],
 )
 def test_edited_probabilities_are_refused(run, changes, message):

@@ -240,9 +240,9 @@ def test_without_the_graph_it_is_said_what_is_not_redone(tmp_path, rule):
     assert ("radius" in names) is (rule == "sound")
     assert not names & {"delta_upper", "delta_methods", "collective", "estimation_votes"}
     said = " ".join(found.not_redone)
-    for words in ("Δ̄ and receptive fields", "collective certificate", "nodes to protect first", "drawing the votes"):
+    for words in ("Δ̄ and receptive fields", "collective certificate", "nodes to protect first", "what was drawn or evaluated"):
         assert words in said
-    assert ("radii, because the event-aware rule" in said) is (rule == "event-aware")
+    assert ("radii, because they follow from the graph" in said) is (rule == "event-aware")
 
 
 def test_votes_are_checked_without_the_graph(tmp_path, aware):
