@@ -29,7 +29,7 @@ def test_an_untouched_run_verifies(run, capsys):
     found = run_command(capsys, "verify", run)
     assert found.status == 0, found.err
     assert "All of them agree." in found.out
-    assert "drawing the votes" in found.out  # what is not redone is told
+    assert "what was drawn or evaluated" in found.out  # what is not redone is told
     record = run_command(capsys, "verify", run, "--json").record
     names = [check["name"] for check in record["checks"]]
     assert record["passed"]

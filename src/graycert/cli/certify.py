@@ -43,8 +43,8 @@ def certify_command() -> Callable[..., int]:
 
         Args:
             options: What to certify and how.
-            config: TOML file with any of these options as keys (p_delete = 0.31); flags win over it. The config.toml of a
-                run repeats the run.
+            config: TOML file with any of these options as keys (p_delete = 0.31); flags win over it. The
+                config.toml of a run repeats the run.
             json: Print one JSON object instead of text.
             quiet: No progress and no remarks on standard error.
         """

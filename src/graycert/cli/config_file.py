@@ -58,8 +58,8 @@ def _read(file: Path) -> dict[str, Any]:
 def _repeated(file: Path, kind: type[Config], given: Mapping[str, Any]) -> dict[str, Any]:
     if not issubclass(kind, CertifyConfig):
         raise InvalidParameterError(
-            f"`--config` must name a file of options, got {file}, which is that of a run. Only `graycert certify` repeats "
-            "runs."
+            f"`--config` must name a file of options, got {file}, which is that of a run. Only `graycert certify` "
+            "repeats runs."
         )
     from graycert.cli.repetition import options_of_run
 
@@ -83,7 +83,8 @@ def type_problem(error: ValidationError) -> str:
     """Return the first problem as one sentence that names the key, the rule and the value."""
     first = error.errors(include_url=False)[0]
     name = first["loc"][0] if first["loc"] else "value"
-    rule = _RULES.get(first["type"], "usable").format(**first.get("ctx", {}))
+    limits = {key: f"{limit:g}" if isinstance(limit, float) else limit for key, limit in first.get("ctx", {}).items()}
+    rule = _RULES.get(first["type"], "usable").format(**limits)
     return f"`{name}` must be {rule}, got {first['input']!r}. See `graycert --help`."
 
 

@@ -1,7 +1,7 @@
-"""The options that are the same whatever is certified, with defaults and constraints: flags, and keys of a `--config` file.
+"""The options that are the same whatever is certified, with defaults and constraints: flags, and keys of files.
 
-Options of smoothings, threats and draws follow from their declarations, see `graycert.cli.declared`. This module is read
-for `--help`, so it loads no torch.
+Options of smoothings, threats and draws follow from their declarations, see `graycert.cli.declared`. This module is
+read for `--help`, so it loads no torch.
 """
 
 from typing import Annotated, Literal
@@ -113,8 +113,8 @@ class CertifyConfig(TrainingConfig):
         Parameter(group=GROUPS["Conclusion"]),
         Field(
             description="How votes are concluded from. Default: the smoothing's own, sound for most. difference and "
-            "event-aware are sound, too, and tighter; sequential belongs to --until-decided, exact to what draws nothing; "
-            "paper is NOT sound and exists for comparison."
+            "event-aware are sound, too, and tighter; sequential belongs to --until-decided, exact to what draws "
+            "nothing; paper is NOT sound and exists for comparison."
         ),
     ] = None
     bound: Annotated[

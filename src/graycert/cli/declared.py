@@ -1,7 +1,7 @@
 """Options that follow from what smoothings, threats and draws declare, and the objects that they make.
 
-A parameter that is declared with an option (`graycert._parameters.parameter`) is an option of its own name. Parameters of
-the same name share one. This module is read for `--help`, so it loads no torch.
+A parameter that is declared with an option (`graycert._parameters.parameter`) is an option of its own name. Parameters
+of the same name share one. This module is read for `--help`, so it loads no torch.
 """
 
 import dataclasses
@@ -112,7 +112,8 @@ def refuse_foreign(config: Config, chosen: Iterable[Kind], *, among: Iterable[Ki
         if name not in own and getattr(config, name) is not None:
             part = next((kind for kind in chosen if _part(kind) == _part(owners[0])), chosen[0])
             raise InvalidParameterError(
-                f"`--{_dashed(name)}` belongs to {_listed(map(_flag, owners), 'or')}, got it with {_flag(part)}. Leave it out."
+                f"`--{_dashed(name)}` belongs to {_listed(map(_flag, owners), 'or')}, got it with {_flag(part)}. "
+                "Leave it out."
             )
 
 
@@ -260,7 +261,7 @@ def _help(name: str, owners: list[Kind], words: Mapping[tuple[Kind, str], str], 
         if default is not None:
             text = "to be given" if default is dataclasses.MISSING else str(default)
             usual.setdefault(text, []).append(_called(kind))
-    everywhere = len(owners) == sum(_part(kind) == _part(owners[0]) for kind in among)
+    everywhere = len(owners) == sum(_part(kind) == _part(owners[0]) for kind in among) and len(meant) == 1
     sentences = [f"{text}." if everywhere else f"{text} ({', '.join(names)})." for text, names in meant.items()]
     several = len(usual) > 1 or sum(map(len, usual.values())) < len(owners)
     defaults = [f"{text} ({', '.join(names)})" if several else text for text, names in usual.items()]
