@@ -22,6 +22,7 @@ from markdown_it import MarkdownIt
 import graycert
 
 ROOT = Path(__file__).resolve().parents[2]
+OTHERS = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md", "tests/README.md")
 LANGUAGES = ("python", "console", "text", "toml", "sh")
 MARKS = ("slow", "needs data", "only parsed", "numbers vary", "experiment")
 _COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
@@ -58,7 +59,7 @@ class Block:
 
 def pages() -> list[str]:
     """Return all pages, relative to the repository."""
-    files = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
+    files = [ROOT / name for name in OTHERS]
     files += sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
     return [str(file.relative_to(ROOT)) for file in files]
 
