@@ -13,12 +13,18 @@ WITH_BLOCKS = [
 SLOW = [page for page in WITH_BLOCKS if any("slow" in block.marks for block in blocks(page))]
 
 
-def run_page(page: str, *, slow: bool) -> None:
-    runner = Runner()
+def run_page(page: str, monkeypatch, *, slow: bool) -> None:
+    runner, data = Runner(), os.environ.get("GRAYCERT_DATA")
+    monkeypatch.delenv("GRAYCERT_DATA", raising=False)
     for block in blocks(page):
-        wanted = slow or "slow" not in block.marks
-        if wanted and ("needs data" not in block.marks or os.environ.get("GRAYCERT_DATA")):
+        if "slow" in block.marks and not slow:
+            continue
+        if "needs data" not in block.marks:
             runner.run(block)
+        elif data:
+            with monkeypatch.context() as with_data:
+                with_data.setenv("GRAYCERT_DATA", data)
+                runner.run(block)
 
 
 @pytest.fixture(autouse=True)
@@ -29,14 +35,14 @@ def own_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS)
-def test_blocks_do_what_the_page_says(page):
-    run_page(page, slow=False)
+def test_blocks_do_what_the_page_says(page, monkeypatch):
+    run_page(page, monkeypatch, slow=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SLOW)
-def test_blocks_that_take_minutes_do_what_the_page_says(page):
-    run_page(page, slow=True)
+def test_blocks_that_take_minutes_do_what_the_page_says(page, monkeypatch):
+    run_page(page, monkeypatch, slow=True)
 
 
 @pytest.mark.parametrize("page", pages())
