@@ -33,6 +33,7 @@ def test_an_untouched_run_verifies(run, capsys):
     record = run_command(capsys, "verify", run, "--json").record
     names = [check["name"] for check in record["checks"]]
     assert record["passed"]
+    assert len(set(names)) == len(names)
     for name in ("graph", "targets", "label", "delta_upper", "radius", "p_lower", "summary.json", "report.html"):
         assert name in names
 
