@@ -203,10 +203,11 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
         InvalidParameterError: If labels or names of classes are not those of the model's outputs.
     """
     labels, names = getattr(problem.data, "y", None), getattr(problem.data, "class_names", None)
-    if labels is not None and int(labels[problem.targets].max()) >= num_classes:
+    largest = -1 if labels is None else int(labels.cpu().numpy()[problem.targets].max())
+    if largest >= num_classes:
         raise InvalidParameterError(
-            f"`data.y` must be < {num_classes}, the number of classes of the model, got label "
-            f"{int(labels[problem.targets].max())}. Number the classes from 0, in the order of the model's outputs."
+            f"`data.y` must be < {num_classes}, the number of classes of the model, got label {largest}. Number the "
+            "classes from 0, in the order of the model's outputs."
         )
     if names is not None and len(names) != num_classes:
         raise InvalidParameterError(

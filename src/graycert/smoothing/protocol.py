@@ -90,6 +90,10 @@ class FromGraph:
 class Method(ABC):
     """The work of a smoothing, in the steps that `graycert.certification` goes through."""
 
+    def refuse(self, problem: "Problem") -> None:
+        """Refuse what the form of the model, the threat and the targets rule out: known before a model is trained."""
+        del problem
+
     @abstractmethod
     def prepare(self, problem: "Problem") -> "Problem":
         """Refuse a model that cannot be certified; return the problem with what was found of it in the set-up."""
@@ -131,6 +135,8 @@ class Smoothing(Parameters, ABC):
         method_home: Module of its `Method`, which is called ``METHOD``.
         needs_graph: Whether a conclusion from stored votes needs the graph, beyond what the result holds of it.
         examines_all_radii: Whether every radius is known, so that ``max_radius`` has no meaning.
+        shows_target: Whether the target's own features are always shown, so that only a target that is not hostile can
+            be certified.
     """
 
     claims: ClassVar[tuple[Claim, ...]]
@@ -140,6 +146,7 @@ class Smoothing(Parameters, ABC):
     method_home: ClassVar[str]
     needs_graph: ClassVar[bool] = False
     examines_all_radii: ClassVar[bool] = False
+    shows_target: ClassVar[bool] = False
 
     @abstractmethod
     def classifier(self, setup: "Setup") -> str:

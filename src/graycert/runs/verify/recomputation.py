@@ -29,7 +29,7 @@ def recompute(stored: Certificates, graph: Any | None) -> tuple[Certificates, tu
         name: value for name, (spec, value) in stored.every_array().items() if spec.compared == "never"
     }
     return again.replace(**kept, collective=_together(stored, again, graph)), tuple(
-        name for name in (*stored.every_array(), *again.every_array()) if name in names
+        name for name in dict.fromkeys((*stored.every_array(), *again.every_array())) if name in names
     )
 
 

@@ -46,6 +46,7 @@ class FeaturesOnly(Smoothing):
     )
     method_home = "graycert.smoothing.features_only.method"
     needs_graph = True
+    shows_target = True
     examines_all_radii = True
 
     def classifier(self, setup: "Setup") -> str:

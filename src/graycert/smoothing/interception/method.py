@@ -32,9 +32,13 @@ from graycert.threats import StructuralThreat, Threat
 class InterceptionMethod(Method):
     """The paper's certificate, and tighter ones from the same votes."""
 
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a skip connection where a target may be hostile itself."""
+        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model, count its steps, and find what its messages depend on."""
-        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+        self.refuse(problem)
         audit = audit_model(
             problem.model,
             problem.data,

@@ -33,9 +33,13 @@ class RandomizedAblationMethod(Method):
         Levine and Feizi (2020); Scholten et al. (2022), App. B; docs/proofs/levine.md.
     """
 
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a skip connection where a target may be hostile itself."""
+        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model in the local scope; in the global one nothing is assumed of it."""
-        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+        self.refuse(problem)
         if _smoothing(problem).scope == "global":
             return problem.with_setup(num_layers=None)
         audit = audit_model(

@@ -48,9 +48,13 @@ class RetentionMethod(Method):
         Scholten et al. (2022), Appendix J and Corollary 1; docs/proofs/derandomization.md.
     """
 
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a skip connection where a target may be hostile itself."""
+        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model; warn of targets that may be hostile themselves, whose radius is 0 at most."""
-        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+        self.refuse(problem)
         _warn_of_hostile_targets(problem)
         audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
         audit.require()

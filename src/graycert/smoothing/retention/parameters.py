@@ -93,6 +93,7 @@ class UniformRetention(Smoothing):
     )
     method_home = "graycert.smoothing.retention.method"
     needs_graph = True
+    shows_target = True
 
     keep_ratio: Fraction | Decimal | float | str = parameter(
         help="Share of the receptive field that stays, an exact number such as 0.1 or 1/3.",

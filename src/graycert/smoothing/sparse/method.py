@@ -42,14 +42,18 @@ class SparseMethod(Method):
         Bojchevski, Klicpera and Günnemann (2020); Scholten et al. (2022), Fig. 3c; docs/proofs/sparse_smoothing.md.
     """
 
-    def prepare(self, problem: Problem) -> Problem:
-        """Refuse a skip connection; nothing else is assumed of the model."""
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a skip connection."""
         if has_skip(problem.model):
             raise UnsoundSetupError(
                 "skip-not-smoothed",
                 "`model` must not have a skip connection, because it shows the target's own attributes before they are "
-                "drawn, and this adversary may flip those, too. Build it with skip=False.",
+                "drawn, and this adversary may flip those, too. Build it with skip=False (`--no-skip`).",
             )
+
+    def prepare(self, problem: Problem) -> Problem:
+        """Assume nothing of the model but that it has no skip connection."""
+        self.refuse(problem)
         return problem.with_setup(num_layers=None)
 
     def from_graph(self, problem: Problem) -> FromGraph:

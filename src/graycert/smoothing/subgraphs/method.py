@@ -48,15 +48,20 @@ class SubgraphMethod(Method):
         Li and Wang (2025), AGNNCert (node-centred division); docs/proofs/subgraph_voting.md.
     """
 
-    def prepare(self, problem: Problem) -> Problem:
-        """Refuse a target that may be hostile; audit the model."""
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a target that may be hostile."""
         exposed = problem.exposed()
         if bool(exposed.any()):
             raise UnsoundSetupError(
                 "target-in-every-subgraph",
                 f"The features of target {int(problem.targets[exposed][0])} are in every subgraph, so a hostile target "
-                "changes all votes at once. Use NodeFeatureThreat(min_distance=1), or trust the targets.",
+                "changes all votes at once. Use NodeFeatureThreat(min_distance=1) (`--min-distance 1`), or trust the "
+                "targets.",
             )
+
+    def prepare(self, problem: Problem) -> Problem:
+        """Audit the model."""
+        self.refuse(problem)
         audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
         audit.require()
         return problem.with_setup(num_layers=audit.num_layers)

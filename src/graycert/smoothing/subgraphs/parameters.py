@@ -64,6 +64,7 @@ class SubgraphVoting(Smoothing):
     )
     method_home = "graycert.smoothing.subgraphs.method"
     needs_graph = True
+    shows_target = True
     examines_all_radii = True
 
     num_subgraphs: int = parameter(help="Number of subgraphs that vote.", label="Subgraphs T", option=int)
