@@ -10,7 +10,15 @@ from pydantic import Field, model_validator
 
 from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.lab import Lab
-from graycert.reproduction.settings import Conclusion, Count, Settings, TrainingSettings, settings_hash
+from graycert.reproduction.settings import (
+    Conclusion,
+    Count,
+    DrawSettings,
+    Settings,
+    SmoothingSettings,
+    TrainingSettings,
+    settings_hash,
+)
 from graycert.reproduction.sweep.design import RandomDesign
 
 if TYPE_CHECKING:
@@ -138,12 +146,10 @@ class SmoothingSweep(Settings):
             shifted = p_ablate + _MORE_ABLATION[self.training_rule]
             in_training = {"p_delete": p_delete, "p_ablate": max(min(shifted, 1.0), 0.0)}
         return CertifyJob(
-            training=self.training.model_copy(update=in_training),
-            p_delete=p_delete,
-            p_ablate=p_ablate,
+            model=self.training.model_copy(update=in_training),
+            smoothing=SmoothingSettings.of("interception", p_delete=p_delete, p_ablate=p_ablate),
+            draws=DrawSettings.of(num_selection=self.num_selection, num_estimation=self.num_estimation),
             conclusions=self.conclusions,
-            num_selection=self.num_selection,
-            num_estimation=self.num_estimation,
             num_targets=self.num_targets,
         )
 
@@ -204,7 +210,7 @@ class Trial:
         job = self.sweep.job(params)
         arrays = lab.do(job)
         if self.sweep.trials_per_training is None:  # no other trial has this model, and thousands would fill the disk
-            lab.forget_model(job.training)
+            lab.forget_model(job.model)
         first, *others = self.sweep.conclusions
         numbers = trial_numbers(arrays, first)
         for each in others:
