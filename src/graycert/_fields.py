@@ -30,6 +30,8 @@ class Field:
         stage: Where it comes from: what was asked for, the graph, draws or evaluations of the model, or a conclusion
             from the others. Decides what `verify` computes again, and what `again` takes over.
         optional: Whether a result may lack it.
+        given_for: What a rule needs of votes (`Rule.needs`) where an optional array must be there all the same; arrays of
+            stage "drawn" are left out where a conclusion is drawn anew by a rule that needs something else.
         at_least: Smallest entry.
         at_most: Largest entry: a number, or the name of a size, which is then the first that is too large.
         column: Name in the table of targets; empty if it is stored in votes.npz instead. With ``first``, a prefix.
@@ -44,6 +46,7 @@ class Field:
     doc: str
     stage: Stage
     optional: bool = False
+    given_for: tuple[str, ...] = ()
     at_least: float | None = None
     at_most: float | str | None = None
     column: str = ""

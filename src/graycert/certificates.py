@@ -22,7 +22,7 @@ from graycert.rules.vote_certificates import check_delta_upper
 from graycert.smoothing import Smoothing
 from graycert.statistics import EstimationVotes, SelectionVotes
 from graycert.statistics.votes import row_sum
-from graycert.threats import CONVOLUTIONS, Threat
+from graycert.threats import CONVOLUTIONS, Threat, refuse_another_convolution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,10 +100,11 @@ class Setup:
         if not isinstance(self.simultaneous, bool):
             raise InvalidParameterError(f"`simultaneous` must be True or False, got {self.simultaneous!r}.")
         for name in ("bound", "engine", "graph_fingerprint", "edges_fingerprint"):
-            if not isinstance(getattr(self, name), str):
+            if not isinstance(getattr(self, name), str) or (name in ("bound", "engine") and not getattr(self, name)):
                 raise InvalidParameterError(f"`{name}` must be a text, got {getattr(self, name)!r}.")
         if self.convolution is not None:
             check_choice("convolution", self.convolution, CONVOLUTIONS)
+            refuse_another_convolution(self.threat, known=self.convolution)
         if self.class_names is not None:
             names = tuple(self.class_names)
             if len(names) != self.num_classes or not all(isinstance(name, str) for name in names):
@@ -183,6 +184,7 @@ class Certificates:
         shape=("targets",),
         stage="concluded",
         optional=True,
+        given_for=("counts", "predictions"),
         at_least=0.0,
         at_most=1.0,
         column="p_lower",
@@ -194,6 +196,7 @@ class Certificates:
         shape=("targets",),
         stage="concluded",
         optional=True,
+        given_for=("counts", "predictions"),
         at_least=0.0,
         at_most=1.0,
         column="p_upper",
@@ -283,6 +286,11 @@ class Certificates:
             elif not spec.optional:
                 raise InvalidParameterError(f"`{spec.name}` must be given. {spec.doc}")
         object.__setattr__(self, "adds", MappingProxyType(self._checked_adds(sizes)))
+        for spec in (*ARRAYS, *self.setup.smoothing.adds):
+            if self.setup.the_rule.needs in spec.given_for and spec.name not in self.every_array():
+                raise InvalidParameterError(
+                    f"`{spec.name}` must be given for rule '{self.setup.rule}', got None. {spec.doc}"
+                )
         check_together(self)
 
     def _sizes(self) -> dict[str, int]:
@@ -537,6 +545,10 @@ def check_together(c: Certificates) -> None:
     setup, size = c.setup, len(c)
     if size == 0 or np.unique(c.targets).size != size:
         raise InvalidParameterError("`targets` must be distinct nodes, at least one.")
+    if setup.max_radius is not None and (c.radius > setup.max_radius).any():
+        raise InvalidParameterError(
+            f"`radius` must be <= {setup.max_radius}, the largest that was looked at, got {int(c.radius.max())}."
+        )
     if (c.status != status_of(c.radius)).any():
         raise InvalidParameterError(
             "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use "
@@ -544,9 +556,10 @@ def check_together(c: Certificates) -> None:
         )
     if c.delta_upper is not None:
         check_delta_upper(c.delta_upper, num_targets=size)
-    if setup.max_radius is not None and (c.radius > setup.max_radius).any():
+    if (c.receptive_field_size > setup.num_nodes).any():
         raise InvalidParameterError(
-            f"`radius` must be <= {setup.max_radius}, the largest that was looked at, got {int(c.radius.max())}."
+            f"`receptive_field_size` must be <= {setup.num_nodes}, the number of nodes of the graph, got "
+            f"{int(c.receptive_field_size.max())}."
         )
     if setup.threat.within_field and (c.num_eligible > c.receptive_field_size).any():
         raise InvalidParameterError(
@@ -578,16 +591,11 @@ def _check_votes(c: Certificates) -> None:
     if (counted > most).any() or (fixed is not None and (counted[drawn] != fixed).any()):
         raise InvalidParameterError(f"`estimation_votes` must sum to {most} for every target that is drawn for.")
     singles, batches = c.adds.get("estimation_predictions"), c.adds.get("estimation_batches")
-    if needs == "predictions" and singles is None:
-        raise InvalidParameterError(
-            f"`estimation_predictions` must be given for rule '{c.setup.rule}', got None. Only the class of each vote "
-            "shows where hostile messages could have been the cause."
-        )
     if singles is not None:
         found = [np.count_nonzero(singles == number, axis=1) for number in range(c.setup.num_classes)]
         if not np.array_equal(np.stack(found, axis=1), c.estimation_votes):
             raise InvalidParameterError("`estimation_predictions` must be the votes that `estimation_votes` counts.")
-    if (needs == "batches") is (batches is None) or (
+    if (needs != "batches" and batches is not None) or (
         batches is not None and not np.array_equal(batches.sum(axis=1), c.estimation_votes)
     ):
         raise InvalidParameterError(
@@ -606,6 +614,14 @@ def _check_collective(collective: object, setup: Setup, *, num_targets: int) -> 
     budgets, active = collective.budgets, collective.num_active
     robust, naive = collective.num_robust, collective.num_robust_naive
     shapes = {np.shape(values) for values in (budgets, robust, naive, collective.proved_by, collective.solver_status)}
+    grouped = collective.groups is not None and collective.group_budgets is not None
+    if grouped != (collective.groups is not None or collective.group_budgets is not None) or (
+        grouped and np.shape(collective.groups) != (setup.num_nodes,)
+    ):
+        raise InvalidParameterError(
+            f"`collective.groups` must have one entry per node ({setup.num_nodes}) and come with `group_budgets`, got "
+            f"shape {np.shape(collective.groups)}. Use Certificates.against_one_adversary."
+        )
     possible = (
         shapes == {(np.size(budgets),)}
         and np.all(np.diff(budgets, prepend=0) > 0)

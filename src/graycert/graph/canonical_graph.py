@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graycert._types import BoolArray, FloatArray, IntArray
 from graycert.errors import InvalidParameterError
 from graycert.graph.adjacency import Adjacency
-from graycert.graph.conversion import as_adjacency, edge_list
+from graycert.graph.conversion import as_adjacency, edge_list, simple_adjacency
 from graycert.graph.fingerprint import graph_fingerprint
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
@@ -37,16 +37,17 @@ class CanonicalGraph:
     handed_in: str = "column of `edge_index`"
 
     @classmethod
-    def of(cls, graph: Any) -> "CanonicalGraph":
+    def of(cls, graph: Any, *, merge_parallel: bool = False) -> "CanonicalGraph":
         """Check and sort a graph.
 
         Args:
             graph: What ``as_adjacency`` takes. Values per edge are one per column of ``edge_index``, or per edge of an
                 ``Adjacency`` in its order; a sparse matrix has none.
+            merge_parallel: Merge parallel edges in ``adjacency`` rather than refuse them, for where no edge has a coin.
 
         Raises:
             InvalidParameterError: If its edges are malformed.
-            UnsoundSetupError: ``parallel-edges``.
+            UnsoundSetupError: ``parallel-edges``, unless they are merged.
 
         Example:
             >>> from types import SimpleNamespace
@@ -54,8 +55,8 @@ class CanonicalGraph:
             >>> graph.order, graph.proper(np.array([0.3, 0.1, 0.2]))
             (array([2, 0, 1]), array([0.3, 0.1]))
         """
-        adjacency = as_adjacency(graph)
         if isinstance(graph, Adjacency) or sp.issparse(graph):
+            adjacency = as_adjacency(graph)
             everything = np.arange(adjacency.num_edges)
             return cls(
                 adjacency=adjacency,
@@ -63,7 +64,8 @@ class CanonicalGraph:
                 is_proper=np.ones(everything.size, dtype=np.bool_),
                 handed_in="" if sp.issparse(graph) else "edge of the Adjacency",
             )
-        edges, _ = edge_list(graph)
+        edges, num_nodes = edge_list(graph)
+        adjacency = simple_adjacency(edges, num_nodes=num_nodes) if merge_parallel else as_adjacency(graph)
         order = np.lexsort((edges[0], edges[1]))
         return cls(adjacency=adjacency, order=order, is_proper=edges[0, order] != edges[1, order])
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graycert._parameters import Parameters
 from graycert.certificates import Setup
 from graycert.draws import DRAWS
-from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.errors import InvalidFileError, InvalidParameterError, UnsoundSetupError
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
 
@@ -83,7 +83,7 @@ def stored_setup(path: Path, document: dict[str, Any], arrays: Mapping[str, NDAr
     absent = dict.fromkeys(_OPTIONAL & set(_CERTIFICATE))
     try:
         return Setup(**{**absent, **certificate}, **graph, **parts, provenance=document["provenance"])
-    except InvalidParameterError as error:
+    except (InvalidParameterError, UnsoundSetupError) as error:
         raise InvalidFileError(f"{path} holds an impossible value: {error}") from error
 
 

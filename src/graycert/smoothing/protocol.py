@@ -134,6 +134,7 @@ class Smoothing(Parameters, ABC):
         adds: Arrays that its results have besides those of every result.
         method_home: Module of its `Method`, which is called ``METHOD``.
         needs_graph: Whether a conclusion from stored votes needs the graph, beyond what the result holds of it.
+        allows_parallel_edges: Whether a column of ``edge_index`` may come twice: where no edge has a coin of its own.
         examines_all_radii: Whether every radius is known, so that ``max_radius`` has no meaning.
         shows_target: Whether the target's own features are always shown, so that only a target that is not hostile can
             be certified.
@@ -145,6 +146,7 @@ class Smoothing(Parameters, ABC):
     adds: ClassVar[tuple[Field, ...]] = ()
     method_home: ClassVar[str]
     needs_graph: ClassVar[bool] = False
+    allows_parallel_edges: ClassVar[bool] = False
     examines_all_radii: ClassVar[bool] = False
     shows_target: ClassVar[bool] = False
 

@@ -45,6 +45,7 @@ class FeaturesOnly(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.features_only.method"
+    allows_parallel_edges = True
     needs_graph = True
     shows_target = True
     examines_all_radii = True

@@ -15,7 +15,6 @@ from graycert.bounds.single_source_matrix import single_source_matrix
 from graycert.bounds.two_level import load_kernels
 from graycert.certificates import Setup
 from graycert.draws import UntilDecided
-from graycert.errors import UnsoundSetupError
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.rules.event_search import search
@@ -50,11 +49,6 @@ class InterceptionMethod(Method):
         check_bound(problem.setup.bound, num_layers=audit.num_layers)
         known = convolution_of(problem.model)
         said = getattr(problem.threat, "convolution", None)
-        if known is not None and said is not None and said != known:
-            raise UnsoundSetupError(
-                "unknown-convolution",
-                f"`convolution` must be {known!r} for this model, whose layers are known, got {said!r}. Leave it out.",
-            )
         return problem.with_setup(num_layers=audit.num_layers, convolution=known or said)
 
     def from_graph(self, problem: Problem) -> FromGraph:

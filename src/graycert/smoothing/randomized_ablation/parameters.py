@@ -66,6 +66,7 @@ class RandomizedAblation(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.randomized_ablation.method"
+    allows_parallel_edges = True
 
     scope: str = parameter(default="global", help="Nodes are drawn from: global or local.", label="Scope", option=str)
     num_kept: int | None = parameter(

@@ -54,6 +54,7 @@ class SparseSmoothing(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.sparse.method"
+    allows_parallel_edges = True
 
     p_plus: float = parameter(help="Chance of setting a 0 to 1.", label="Attribute addition p_plus", option=float)
     p_minus: float = parameter(help="Chance of setting a 1 to 0.", label="Attribute deletion p_minus", option=float)

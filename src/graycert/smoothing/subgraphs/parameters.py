@@ -63,6 +63,7 @@ class SubgraphVoting(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.subgraphs.method"
+    allows_parallel_edges = True
     needs_graph = True
     shows_target = True
     examines_all_radii = True
