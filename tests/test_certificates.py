@@ -88,7 +88,10 @@ def test_provenance_becomes_plain():
         ({"targets": np.array([0, 1, 2, 3, 4, 50])}, r"`targets` must be in \[0, 49\], got 50"),
         ({"targets": np.zeros(6, int)}, "`targets` must be distinct"),
         ({"prediction": np.full(6, 3)}, r"`prediction` must be in \[0, 2\], got 3"),
-        ({"radius": np.full(6, 9), "status": np.full(6, "certified")}, "`radius` must be <= 8, the largest that was looked at, got 9"),
+        (
+            {"radius": np.full(6, 9), "status": np.full(6, "certified")},
+            "`radius` must be <= 8, the largest that was looked at, got 9",
+        ),
         ({"radius": np.full(6, 2)}, "`status` must be"),
         ({"status": np.array(["certified"] * 6)}, "`status` must be"),
         ({"p_lower": np.full(6, np.nan)}, r"`p_lower` must be in \[0.0, 1.0\], got nan"),
@@ -96,8 +99,14 @@ def test_provenance_becomes_plain():
         ({"p_upper": np.full(6, 1)}, "`p_upper` must hold float64 numbers"),
         ({"delta_upper": np.full((6, 8), 1.5)}, "`delta_upper` must be in"),
         ({"num_eligible": np.full(6, 30)}, "`num_eligible` must not exceed"),
-        ({"receptive_field_size": np.full(6, 51)}, "`receptive_field_size` must be <= 50, the number of nodes of the graph, got 51"),
-        ({"estimation_votes": np.ones((6, 2), int)}, r"`estimation_votes` must have shape \(6 \(one per target\), 3 \(one per class\)\)"),
+        (
+            {"receptive_field_size": np.full(6, 51)},
+            "`receptive_field_size` must be <= 50, the number of nodes of the graph, got 51",
+        ),
+        (
+            {"estimation_votes": np.ones((6, 2), int)},
+            r"`estimation_votes` must have shape \(6 \(one per target\), 3 \(one per class\)\)",
+        ),
         ({"labels": np.zeros(5, int)}, r"`labels` must have shape \(6 \(one per target\)\)"),
         ({"node_ids": np.arange(6)}, "`node_ids` must hold texts"),
         ({"class_names": ("a", "b")}, "`class_names` must hold one text per class"),

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graycert._types import BoolArray
 from graycert._validation import check_integer
-from graycert.certificates import Certificates, Setup
+from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.graph import graph_fingerprint
@@ -23,6 +23,7 @@ from graycert.rules import (
     status_of,
 )
 from graycert.rules.collective import check_budgets
+from graycert.setup import Setup
 from graycert.smoothing import Follows, FromGraph, Smoothing
 from graycert.threats import Threat
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer, check_targets
-from graycert.certificates import Setup
 from graycert.errors import InvalidParameterError
 from graycert.graph import CanonicalGraph, graph_fingerprint
+from graycert.setup import Setup
 from graycert.smoothing import Smoothing
 from graycert.threats import Threat
 

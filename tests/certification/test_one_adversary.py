@@ -19,8 +19,8 @@ from graycert.rules import (
     simultaneous_level,
 )
 from graycert.statistics import EstimationVotes
-from support.flat_arguments import certify_flat
 from support.enumeration import arrival_law, arrival_probability, nodes_that_reach
+from support.flat_arguments import certify_flat
 from support.random_graphs import random_edges, to_adjacency
 
 SMOOTHING = InterceptionSmoothing(p_delete=0.4, p_ablate=0.7)
@@ -98,7 +98,11 @@ def test_it_is_the_program_of_the_votes_at_the_level_of_all_targets(graph, run):
     margin = multiclass_margin(*intersection_union_bounds(votes, run.prediction, alpha=level))
     radius = certified_radius(margin, run.delta_upper)
     matrix = single_source_matrix(
-        graycert.graph.as_adjacency(graph), run.targets, smoothing=run.setup.smoothing, threat=run.setup.threat, num_layers=2
+        graycert.graph.as_adjacency(graph),
+        run.targets,
+        smoothing=run.setup.smoothing,
+        threat=run.setup.threat,
+        num_layers=2,
     )
     wanted = collective_certificate(
         matrix, margin, budgets=[1, 2, 5], radius=radius, whole_field=(radius >= 0) & (radius >= run.num_eligible)
@@ -141,7 +145,11 @@ def test_all_pairs_of_hostile_nodes_flip_no_more_than_the_bound(graph, run):
     votes = EstimationVotes(run.estimation_votes, run.setup.draws.num_estimation)
     margin = multiclass_margin(*intersection_union_bounds(votes, run.prediction, alpha=level))
     single = single_source_matrix(
-        graycert.graph.as_adjacency(graph), run.targets, smoothing=run.setup.smoothing, threat=run.setup.threat, num_layers=2
+        graycert.graph.as_adjacency(graph),
+        run.targets,
+        smoothing=run.setup.smoothing,
+        threat=run.setup.threat,
+        num_layers=2,
     ).toarray()
     active = margin > 0.0
     from graycert.bounds.hop_limited import arrival_probability as exact

@@ -165,8 +165,12 @@ def test_attackers_of_the_event_aware_rule_refute_the_next_radius(smoothing):
     data = three_groups()
     adjacency, placed = as_adjacency(data), placed_on(data, smoothing)
     recorder = ArrivalRecorder(adjacency=adjacency, smoothing=placed, threat=OTHERS, num_layers=2)
-    records = recorder.record(run.setup.seed, Purpose.ESTIMATION, run.targets, samples=range(run.setup.draws.num_estimation))
-    upper = clopper_pearson_upper(np.arange(run.setup.draws.num_estimation + 1), run.setup.draws.num_estimation, alpha=run.setup.alpha / 2)
+    records = recorder.record(
+        run.setup.seed, Purpose.ESTIMATION, run.targets, samples=range(run.setup.draws.num_estimation)
+    )
+    upper = clopper_pearson_upper(
+        np.arange(run.setup.draws.num_estimation + 1), run.setup.draws.num_estimation, alpha=run.setup.alpha / 2
+    )
     refuted = 0
     for row, radius in enumerate(run.radius):
         nodes, votes = members(run, row), run.estimation_predictions[row]

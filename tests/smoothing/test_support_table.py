@@ -162,7 +162,9 @@ def test_again_concludes_by_the_table(smoothing):
             with pytest.raises(UnsoundSetupError) as caught:
                 found.again(graph(), threat=wanted, rule=rule)
             assert caught.value.slug == expected.slug
-        elif RULES[rule].needs == "batches" or (RULES[rule].needs == "predictions" and "estimation_predictions" not in found.adds):
+        elif RULES[rule].needs == "batches" or (
+            RULES[rule].needs == "predictions" and "estimation_predictions" not in found.adds
+        ):
             with pytest.raises(GraycertError, match="`rule`"):
                 found.again(graph(), threat=wanted, rule=rule)
         else:

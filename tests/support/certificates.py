@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 import graycert
-from graycert.certificates import Certificates, Setup
+from graycert.certificates import Certificates
 from graycert.rules import certify_votes
+from graycert.setup import Setup
 
 _SETUP = {field.name for field in dataclasses.fields(Setup)}
 

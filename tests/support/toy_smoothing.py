@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from graycert._fields import Field
 from graycert._parameters import parameter
 from graycert._validation import check_positive
-from graycert.certificates import Setup
 from graycert.graph import receptive_fields
 from graycert.graph.eligible_nodes import eligible_nodes
 from graycert.problem import Problem, classified
+from graycert.setup import Setup
 from graycert.smoothing.protocol import Arrays, Claim, FromGraph, Method, Smoothing
 
 
@@ -54,7 +54,9 @@ class IsolatedTargets(Smoothing):
     )
     method_home = "support.toy_smoothing"
 
-    min_lead: float = parameter(default=1e-9, option=float, help="Least lead of the best class in scores.", label="Lead")
+    min_lead: float = parameter(
+        default=1e-9, option=float, help="Least lead of the best class in scores.", label="Lead"
+    )
 
     def __post_init__(self) -> None:
         """Check the domain."""

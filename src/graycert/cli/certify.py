@@ -152,9 +152,9 @@ def _destination(config: CertifyConfig) -> Path:
 
 def _refuse(chosen: models.ChosenModel, data: Any, nodes: Any, arguments: dict[str, Any]) -> None:
     """Refuse before training what the form of the model rules out."""
-    from graycert.certificates import Setup
     from graycert.data import validate_data
     from graycert.problem import Problem
+    from graycert.setup import Setup
 
     validate_data(data)
     setup = Setup(**arguments)

@@ -120,7 +120,7 @@ def _described(config: SweepConfig) -> "SmoothingSweep":
         )
     except ValidationError as error:
         raise InvalidParameterError(type_problem(error)) from error
-    conclusion = Conclusion(min_distance=config.min_distance, method=config.bound, rule=config.rule, alpha=config.alpha)
+    conclusion = Conclusion(min_distance=config.min_distance, bound=config.bound, rule=config.rule, alpha=config.alpha)
     return SmoothingSweep.model_validate(
         {
             "training": training,

@@ -10,7 +10,7 @@ import tomli_w
 from numpy.typing import NDArray
 
 from graycert._parameters import Parameters
-from graycert.certificates import Setup
+from graycert.setup import Setup
 from graycert.draws import DRAWS
 from graycert.errors import InvalidFileError, InvalidParameterError, UnsoundSetupError
 from graycert.smoothing import SMOOTHINGS

@@ -21,8 +21,9 @@ from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.threats.threat import Threat
 
 if TYPE_CHECKING:
-    from graycert.certificates import Certificates, Setup
+    from graycert.certificates import Certificates
     from graycert.problem import Problem
+    from graycert.setup import Setup
 
 Follows = Literal["again", "early stopping", "possible labels", "one adversary"]
 FOLLOWS: tuple[Follows, ...] = ("again", "early stopping", "possible labels", "one adversary")

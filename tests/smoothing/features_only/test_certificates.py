@@ -13,7 +13,6 @@ from graycert.smoothing.features_only.training import train_mlp
 from graycert.threats.node_features import NodeFeatureThreat
 from support.communities import two_communities
 
-
 OTHERS = NodeFeatureThreat(min_distance=1)
 
 

@@ -10,13 +10,13 @@ from torch import Tensor, nn
 
 from graycert._types import IntArray
 from graycert.audit import audit_model
-from graycert.certificates import Setup
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import eligible_nodes
 from graycert.graph.receptive_field import receptive_fields
 from graycert.problem import Problem, classified
 from graycert.sampling import evaluation_mode
 from graycert.sampling.voting import check_scores, skip_logits_of
+from graycert.setup import Setup
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.threats import NodeFeatureThreat, NodeThreat
 

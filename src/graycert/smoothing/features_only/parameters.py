@@ -7,7 +7,8 @@ from graycert._fields import Field
 from graycert.smoothing.protocol import Claim, Smoothing
 
 if TYPE_CHECKING:
-    from graycert.certificates import Certificates, Setup
+    from graycert.certificates import Certificates
+    from graycert.setup import Setup
 
 _PROOF = {"exact": "features_only"}
 
@@ -35,13 +36,13 @@ class FeaturesOnly(Smoothing):
     draws_allowed = ()
     adds = (
         Field(
-            name="own_prediction",
-            kind="int",
-            shape=("targets",),
+            "own_prediction",
+            "int",
+            ("targets",),
+            "The class of each target, from its own features.",
             stage="drawn",
             at_least=0,
             at_most="classes",
-            doc="The class of each target, from its own features.",
         ),
     )
     method_home = "graycert.smoothing.features_only.method"

@@ -13,12 +13,12 @@ from graycert.audit import audit_model, convolution_of, refuse_exposed_target
 from graycert.bounds import PATH_BOUNDS, check_bound, evaluate_bounds
 from graycert.bounds.single_source_matrix import single_source_matrix
 from graycert.bounds.two_level import load_kernels
-from graycert.certificates import Setup
 from graycert.draws import UntilDecided
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.rules.event_search import search
 from graycert.sampling import Purpose, choose_engine
+from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import drawing, fixed_votes, foresee, the_draws
 from graycert.smoothing.interception.event_aware import event_aware_radii
 from graycert.smoothing.interception.until_decided import conclude_batches, draw_until_decided

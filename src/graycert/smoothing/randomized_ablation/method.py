@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from graycert._types import FloatArray, IntArray
 from graycert.audit import audit_model, refuse_exposed_target
 from graycert.bounds.levine import levine_delta
-from graycert.certificates import Setup
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
+from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import fixed_votes, foresee, the_draws
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.randomized_ablation.draws import build_randomized_ablation_engine

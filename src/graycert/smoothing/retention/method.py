@@ -15,13 +15,13 @@ from graycert._progress import progress_bar
 from graycert._rounding import fraction_up
 from graycert._types import BoolArray, FloatArray, IntArray
 from graycert.audit import audit_model, refuse_exposed_target
-from graycert.certificates import Setup
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import Adjacency, receptive_fields
 from graycert.graph.reduced_representatives import ReducedRepresentatives, reduced_representatives
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.sampling import Purpose
+from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import the_draws
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.retention.bound import retention_delta_bound

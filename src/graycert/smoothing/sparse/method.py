@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert.certificates import Setup
 from graycert.errors import UnsoundSetupError
 from graycert.models.protocol import has_skip
 from graycert.problem import Problem, classified
 from graycert.rules import RULES
+from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import fixed_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.sparse.regions import certified_deletions

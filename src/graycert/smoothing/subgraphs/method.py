@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from graycert._types import BoolArray, IntArray
 from graycert.audit import audit_model
-from graycert.certificates import Setup
 from graycert.errors import UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import EligibleNodes, eligible_nodes
 from graycert.problem import Problem, classified
+from graycert.setup import Setup
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
 from graycert.smoothing.subgraphs.flipped_votes import attackable_radius, majority_radius
