@@ -251,6 +251,14 @@ def test_what_the_form_of_the_model_rules_out_is_refused_before_training(
     assert "training" not in found.err
 
 
+def test_a_device_that_does_not_exist_is_refused_before_training(folder, tmp_path, capsys):
+    words = ("--graph", folder / "ring.npz", "--per-class", "5", "--device", "abacus", "--out", tmp_path / "run")
+    found = run_command(capsys, "certify", *words)
+    assert found.status == 2
+    assert "`device` must name a device of this machine, got 'abacus'" in found.err
+    assert "training" not in found.err
+
+
 def test_options_are_those_of_the_declarations(capsys):
     fields = certify_config().model_fields
     declared = {

@@ -1,7 +1,7 @@
 """`graycert certify`: graph and model in, certificates out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,6 +108,7 @@ def _run(config: CertifyConfig, console: Console) -> int:
         **config.model_dump(include={"bound", "alpha", "simultaneous", "max_radius", "seed", "num_layers"}),
     }
     _refuse(chosen, data, nodes, arguments)
+    execution = _placed(config, asked.execution)
     trained = train_model(config, chosen.module, split, console) if chosen.needs_training else None
     _warn_of_another_split(chosen, config, targets, console)
     provenance = {
@@ -127,7 +128,7 @@ def _run(config: CertifyConfig, console: Console) -> int:
             targets=targets,
         ),
     }
-    certificates = _certificates(config, chosen, data, nodes, asked.execution, {**arguments, "provenance": provenance})
+    certificates = _certificates(config, chosen, data, nodes, execution, {**arguments, "provenance": provenance})
     with about("out"):
         folder = certificates.save(out, overwrite=config.overwrite)
     if chosen.is_builtin:
@@ -160,6 +161,16 @@ def _refuse(chosen: models.ChosenModel, data: Any, nodes: Any, arguments: dict[s
     setup.smoothing.method.refuse(Problem.of(data, nodes, setup=setup, model=chosen.module))
 
 
+def _placed(config: CertifyConfig, execution: "Execution") -> "Execution":
+    """Return where to compute, which must exist, with the device that "auto" stands for."""
+    import torch
+
+    if config.device == "auto":
+        execution = replace(execution, device="cuda" if torch.cuda.is_available() else "cpu")
+    execution.place()
+    return execution
+
+
 def _warn_of_another_split(chosen: models.ChosenModel, config: CertifyConfig, targets: str, console: Console) -> None:
     """Certificates hold anyhow, but accuracy on nodes that were trained on says little."""
     made_on = chosen.notes.get("split")
@@ -178,14 +189,8 @@ def _certificates(
     execution: "Execution",
     arguments: dict[str, Any],
 ) -> "Certificates":
-    from dataclasses import replace
-
     from graycert.certification import certify
 
-    if config.device == "auto":
-        import torch
-
-        execution = replace(execution, device="cuda" if torch.cuda.is_available() else "cpu")
     certificates = certify(chosen.module, data, targets=nodes, execution=execution, **arguments)
     if config.collective:
         certificates = certificates.replace(collective=certificates.against_one_adversary(data))

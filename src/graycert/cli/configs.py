@@ -58,7 +58,7 @@ class TrainingConfig(GraphConfig):
         Field(description="inductive (held-out nodes are not in the training graph) or transductive."),
     ] = "inductive"
     per_class: Annotated[Count, Field(description="Training nodes, and validation nodes, of each class.")] = 20
-    test_fraction: Annotated[float, Field(description="Share of the labelled nodes to test on.")] = 0.1
+    test_fraction: Annotated[Level, Field(description="Share of the labelled nodes to test on.")] = 0.1
     seed: Annotated[Seed, Field(description="Seeds the split, the weights, training, and the votes.")] = 0
     model: Annotated[str, Field(description="gat, gcn, gatv2 or sma.")] = "gat"
     skip: Annotated[

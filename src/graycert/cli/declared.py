@@ -251,6 +251,7 @@ def _help(name: str, owners: list[Kind], words: Mapping[tuple[Kind, str], str], 
     """Return what the option is and what it is by default, for which smoothings, threats or draws."""
     meant: dict[str, list[str]] = {}
     usual: dict[str, list[str]] = {}
+    needed: list[str] = []
     for kind in owners:
         field = options_of(kind)[name]
         text = field.metadata["help"].removesuffix(".")
@@ -258,14 +259,17 @@ def _help(name: str, owners: list[Kind], words: Mapping[tuple[Kind, str], str], 
             text = f"File naming nodes, one a line: {text[0].lower()}{text[1:]}"
         meant.setdefault(text, []).append(_called(kind))
         default = words.get((kind, name), DEFAULTS.get(kind, {}).get(name, field.default))
-        if default is not None:
-            text = "to be given" if default is dataclasses.MISSING else str(default)
-            usual.setdefault(text, []).append(_called(kind))
+        if default is dataclasses.MISSING:
+            needed.append(_called(kind))
+        elif default is not None:
+            usual.setdefault(str(default), []).append(_called(kind))
     everywhere = len(owners) == sum(_part(kind) == _part(owners[0]) for kind in among) and len(meant) == 1
     sentences = [f"{text}." if everywhere else f"{text} ({', '.join(names)})." for text, names in meant.items()]
     several = len(usual) > 1 or sum(map(len, usual.values())) < len(owners)
     defaults = [f"{text} ({', '.join(names)})" if several else text for text, names in usual.items()]
-    return " ".join([*sentences, *([f"Default: {'; '.join(defaults)}."] if defaults else [])])
+    sentences += [f"To be given for {_listed(needed)}."] if needed else []
+    sentences += [f"Default: {'; '.join(defaults)}."] if defaults else []
+    return " ".join(sentences)
 
 
 def _part(kind: Kind) -> str:
