@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from graycert.rules import CollectiveCertificate
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
-from graycert.graph import graph_fingerprint
+from graycert.graph import CanonicalGraph, graph_fingerprint
 from graycert.certificates import Certificates
 from graycert.runs.verify.findings import VerificationCheck
 
@@ -25,6 +25,10 @@ def compare_fingerprint(stored: Certificates, graph: Any) -> VerificationCheck:
     found = graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, graph.x.cpu().numpy())
     sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
     same = found == stored.setup.graph_fingerprint and sizes == (stored.setup.num_nodes, stored.setup.num_edges)
+    if same:
+        merge = stored.setup.smoothing.allows_parallel_edges
+        found = CanonicalGraph.of(graph, merge_parallel=merge).fingerprint
+        same = found == stored.setup.edges_fingerprint
     if same:
         where = getattr(graph, "graph_source", None) or "the graph that was passed"
         detail = f"{where}: its {sizes[0]:,} nodes and {sizes[1]:,} directed edges are those that were certified"
