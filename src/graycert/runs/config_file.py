@@ -10,9 +10,9 @@ import tomli_w
 from numpy.typing import NDArray
 
 from graycert._parameters import Parameters
-from graycert.setup import Setup
 from graycert.draws import DRAWS
 from graycert.errors import InvalidFileError, InvalidParameterError, UnsoundSetupError
+from graycert.setup import Setup
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
 
@@ -28,9 +28,7 @@ _GRAPH = {
     "num_edges": "num_edges",
 }
 _CERTIFICATE = tuple(
-    field.name
-    for field in dataclasses.fields(Setup)
-    if field.name not in {*PARTS, *_GRAPH, "provenance"}
+    field.name for field in dataclasses.fields(Setup) if field.name not in {*PARTS, *_GRAPH, "provenance"}
 )
 _OPTIONAL = {field.name for field in dataclasses.fields(Setup) if "None" in str(field.type)}  # left out where None
 _END = {"complete": True}  # the last section: a file that was cut short may still be TOML, but lacks it
@@ -94,7 +92,8 @@ def _restored(path: Path, part: str, document: dict[str, Any], arrays: Mapping[s
     kind = PARTS[part].get(values.pop("name", None))
     if kind is None:
         raise InvalidFileError(
-            f"{path}: section `{part}` must have a `name` of {', '.join(PARTS[part])}, got {document[part].get('name')!r}."
+            f"{path}: section `{part}` must have a `name` of {', '.join(PARTS[part])}, got "
+            f"{document[part].get('name')!r}."
         )
     own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{part}.")}
     try:
@@ -150,7 +149,9 @@ def check_version(path: Path, found: object) -> None:
         )
 
 
-def _check_keys(path: Path, section: str, values: dict[str, Any], *, known: tuple[str, ...], optional: set[str]) -> None:
+def _check_keys(
+    path: Path, section: str, values: dict[str, Any], *, known: tuple[str, ...], optional: set[str]
+) -> None:
     missing, unknown = set(known) - set(values) - optional, set(values) - set(known)
     if missing or unknown:
         raise InvalidFileError(

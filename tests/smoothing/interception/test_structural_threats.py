@@ -32,9 +32,7 @@ def test_the_family_is_found(architecture, threat, tmp_path):
     assert found.setup.convolution == FAMILIES[architecture]
     assert found.setup.threat == threat()
     said = threat(convolution=FAMILIES[architecture])
-    expected = graycert.delta_bounds(
-        data, range(14), smoothing=SMOOTHING, threat=said, num_layers=2, max_radius=3
-    )
+    expected = graycert.delta_bounds(data, range(14), smoothing=SMOOTHING, threat=said, num_layers=2, max_radius=3)
     np.testing.assert_array_equal(found.delta_upper, expected)
     np.testing.assert_array_equal(certified(model, said).radius, found.radius)
     folder = found.save(tmp_path / "run")

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert.rules import CollectiveCertificate
+from graycert.certificates import Certificates
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
 from graycert.graph import CanonicalGraph, graph_fingerprint
-from graycert.certificates import Certificates
+from graycert.rules import CollectiveCertificate
 from graycert.runs.verify.findings import VerificationCheck
 
 FLOAT_TOLERANCE = 1e-12
@@ -22,21 +22,25 @@ _SPLITS: dict[str, Callable[..., Any]] = {"inductive": inductive_split, "transdu
 
 def compare_fingerprint(stored: Certificates, graph: Any) -> VerificationCheck:
     """Compare edges, features and sizes of the graph with those that were certified."""
-    found = graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, graph.x.cpu().numpy())
+    s = stored.setup
+    expected, found = (
+        s.graph_fingerprint,
+        graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, graph.x.cpu().numpy()),
+    )
     sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
-    same = found == stored.setup.graph_fingerprint and sizes == (stored.setup.num_nodes, stored.setup.num_edges)
-    if same:
-        merge = stored.setup.smoothing.allows_parallel_edges
-        found = CanonicalGraph.of(graph, merge_parallel=merge).fingerprint
-        same = found == stored.setup.edges_fingerprint
+    same = found == expected and sizes == (s.num_nodes, s.num_edges)
+    if same:  # that of the edges alone, by which votes and bounds are told to belong together
+        canonical = CanonicalGraph.of(graph, merge_parallel=s.smoothing.allows_parallel_edges)
+        expected, found = s.edges_fingerprint, canonical.fingerprint
+        same = found == expected
     if same:
         where = getattr(graph, "graph_source", None) or "the graph that was passed"
         detail = f"{where}: its {sizes[0]:,} nodes and {sizes[1]:,} directed edges are those that were certified"
     else:
         detail = (
             f"the graph is not the one that was certified: it has {sizes[0]:,} nodes, {sizes[1]:,} directed edges and "
-            f"fingerprint {found}; the run is about {stored.setup.num_nodes:,} nodes, {stored.setup.num_edges:,} directed edges "
-            f"and {stored.setup.graph_fingerprint}. Its edges or features have changed since, or it was prepared otherwise"
+            f"fingerprint {found}; the run is about {s.num_nodes:,} nodes, {s.num_edges:,} "
+            f"directed edges and {expected}. Its edges or features have changed since, or it was prepared otherwise"
         )
     return VerificationCheck(name="graph", passed=same, detail=detail)
 
@@ -77,7 +81,9 @@ def compare_split(stored: Certificates, graph: Any) -> Iterator[VerificationChec
     yield VerificationCheck(name="targets", passed=same, detail=detail)
 
 
-def compare_arrays(stored: Certificates, recomputed: Certificates, names: tuple[str, ...]) -> Iterator[VerificationCheck]:
+def compare_arrays(
+    stored: Certificates, recomputed: Certificates, names: tuple[str, ...]
+) -> Iterator[VerificationCheck]:
     """Compare the arrays that were recomputed, and what follows from them."""
     ours, theirs = recomputed.every_array(), stored.every_array()
     for name in names:

@@ -5,7 +5,6 @@ from typing import Any
 from graycert.certificates import Certificates
 from graycert.certification import concluded_anew
 
-
 _BY_COUNTS = ("prediction", "p_lower", "p_upper")
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graycert.data import validate_data
 from graycert.certificates import Certificates
+from graycert.data import validate_data
 from graycert.runs.verify import comparisons, stored_files
 from graycert.runs.verify.findings import Verification
 from graycert.runs.verify.graph_again import rebuild_graph
@@ -70,7 +70,8 @@ def verify(
         depth = "" if steps is None else f", and that the model has {steps} propagation steps"
         not_redone.append(
             "what was drawn or evaluated: that it is what the model gives under the smoothing and seed named in "
-            f"config.toml{depth}, is taken from the files. The model can check it (`verify(..., model=...)`, `--redraw`)"
+            f"config.toml{depth}, is taken from the files. The model can check it (`verify(..., model=...)`, "
+            "`--redraw`)"
         )
     if not stored.setup.the_rule.is_sound:
         not_redone.append(f"soundness: rule={stored.setup.rule!r} proves nothing, whether its numbers agree or not")
