@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
 from graycert.audit.influence import same_bits
-from graycert.audit.outside_state import OutsideState, emptied
 from graycert.audit.report import AuditCheck
+from graycert.models.outside_state import OutsideState, emptied
 from graycert.models.private_copy import private_copy
 
 _NAME, _SLUG = "determinism", "not-deterministic"

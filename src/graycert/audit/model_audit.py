@@ -16,12 +16,12 @@ from graycert.audit.depth import count_propagation_steps
 from graycert.audit.influence import Influence, probe_model, same_bits
 from graycert.audit.leak_test import leak_test
 from graycert.audit.memory import check_memory, unsteady
-from graycert.audit.outside_state import OutsideState
 from graycert.audit.report import AuditCheck, AuditReport
 from graycert.audit.structure import check_structure
 from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
+from graycert.models.outside_state import OutsideState
 from graycert.models.private_copy import one_line, private_copy, refuse_other_type, undisturbed
 from graycert.models.protocol import require_skip_logits
 from graycert.sampling import evaluation_mode
@@ -170,10 +170,10 @@ def _memory_and_features(
 
 def _is_known(model: nn.Module, outside: OutsideState) -> bool:
     """Return whether a model is a chain of well-known layers that stores nothing while it runs."""
-    if outside.stored_names or any(isinstance(place.get(), dict | list | set) for place in outside.places):
+    if outside.may_remember:
         return False
     try:
-        recognise(private_copy(model))
+        recognise(model)
     except UnknownModelError:
         return False
     return True

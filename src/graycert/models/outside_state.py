@@ -65,6 +65,12 @@ class OutsideState:
         }
 
     @property
+    def may_remember(self) -> bool:
+        """Whether functions store anything, or containers and caches are within their reach."""
+        holds = any(isinstance(place.get(), _CONTAINERS) for place in self.places)
+        return bool(self.stored_names or self._walk.caches or holds)
+
+    @property
     def places(self) -> list[Place]:
         """All places."""
         return self._walk.places
