@@ -1,5 +1,6 @@
 """Lemma 1, executed: hostile features whose messages are all intercepted must not change a single bit."""
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -96,21 +97,25 @@ class LeakTest:
                 self.intercepted += int((unreached & reached(hostile, stage.edge_index, self._num_layers)).sum())
         return None
 
-    def cover(self, x: Tensor) -> AuditCheck | None:
+    def cover(self, x: Tensor, edge_index: Tensor) -> AuditCheck | None:
         """Let blocks be hostile that together separate every node from every other, on the graph without any edge.
 
         Whatever else brings a message, such as an edge of the model's own, brings it from a hostile node to another.
         """
         self._model = private_copy(self._pristine)
-        nothing = torch.empty(2, 0, dtype=torch.long)
         nobody = torch.zeros(x.size(0), dtype=torch.bool)
-        before = self._attempt(x, nothing, nobody)
+        nothing = torch.empty(2, 0, dtype=torch.long)
+        before: Tensor | None = None
+        with contextlib.suppress(Exception):  # an aggregation may need some edge: then none leaves the hostile block
+            before = self.outputs(x, nothing)
         for index, hostile in enumerate(separating_blocks(x.size(0), self._generator)):
             attacked = x.clone()
             attacked[hostile] = self._rows.mixed(_LOUD, x[hostile], offset=index)
-            broken = (~hostile & ~rows_with_same_bits(before, self._attempt(attacked, nothing, nobody))).nonzero()
+            edges = nothing if before is not None else edge_index[:, ~hostile[edge_index[0]] | hostile[edge_index[1]]]
+            clean = before if before is not None else self._attempt(x, edges, nobody)
+            broken = (~hostile & ~rows_with_same_bits(clean, self._attempt(attacked, edges, nobody))).nonzero()
             if broken.numel():
-                seen = Attack(x, attacked, hostile, nothing, ~hostile, torch.arange(x.size(0)))
+                seen = Attack(x, attacked, hostile, edges, ~hostile, torch.arange(x.size(0)))
                 return self._leak(seen, nobody, int(broken[0]))
             self.checked += int((~hostile).sum())
         return None
@@ -201,7 +206,7 @@ def leak_test(
         failed = test.run(stage)
         if failed is not None:
             return failed
-    failed = None if known else test.cover(x)
+    failed = None if known else test.cover(x, edge_index)
     if failed is not None:
         return failed
     covered = "" if known else ", and blocks of hostile nodes that cover all nodes"
@@ -240,7 +245,7 @@ def leak(detail: str) -> AuditCheck:
 
 def unusable(model: nn.Module, error: Exception, num_edges: int) -> InvalidParameterError:
     """Return the error for a model that cannot be evaluated where hostile nodes and draws may lead."""
-    if isinstance(error, IndexError) and any(isinstance(each, QuantileAggregation) for each in model.modules()):
+    if needs_in_edges(model, error):
         return InvalidParameterError(
             "`model` must accept nodes without in-edges, which every draw has, got an aggregation by median or "
             f"quantile, which does not in this version of PyTorch Geometric ({one_line(error)}). Aggregate otherwise, "
@@ -252,6 +257,11 @@ def unusable(model: nn.Module, error: Exception, num_edges: int) -> InvalidParam
         "the check, or clamp the features before they are used as an index; weights stored for each edge of the graph "
         "cannot follow deleted edges."
     )
+
+
+def needs_in_edges(model: nn.Module, error: Exception) -> bool:
+    """Return whether an error is that of an aggregation which picks elements where there are none."""
+    return isinstance(error, IndexError) and any(isinstance(each, QuantileAggregation) for each in model.modules())
 
 
 def separating_blocks(num_nodes: int, generator: torch.Generator) -> Iterator[Tensor]:

@@ -14,7 +14,7 @@ from graycert.audit.blocks import union_of_blocks
 from graycert.audit.dependence import check_features_matter, reads_num_nodes
 from graycert.audit.depth import count_propagation_steps
 from graycert.audit.influence import Influence, probe_model, same_bits
-from graycert.audit.leak_test import leak_test
+from graycert.audit.leak_test import leak_test, needs_in_edges, unusable
 from graycert.audit.memory import check_memory, unsteady
 from graycert.audit.report import AuditCheck, AuditReport
 from graycert.audit.structure import check_structure
@@ -185,6 +185,8 @@ def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
     except GraycertError:
         raise
     except Exception as error:
+        if needs_in_edges(model, error):
+            raise unusable(model, error, edge_index.size(1)) from error
         raise InvalidParameterError(
             f"`model` must accept model(x, edge_index) with x of shape {tuple(x.shape)} and {x.dtype} and any "
             f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Wrap it in a module with that signature, "
