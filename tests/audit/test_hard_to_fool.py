@@ -171,6 +171,24 @@ def features_in_helper():
     return Cached()
 
 
+class KeptInTorch(Plain):
+    def forward(self, x, edge_index):
+        if not hasattr(torch, "kept_by_a_model"):
+            torch.kept_by_a_model = x.mean(dim=0)
+        return self.gnn(x - torch.kept_by_a_model, edge_index)
+
+
+HIDDEN = []
+
+
+class KeptByName(Plain):
+    def forward(self, x, edge_index):
+        kept = globals()["HID" + "DEN"]
+        if not kept:
+            kept.append(x.mean(dim=0))
+        return self.gnn(x - kept[0], edge_index)
+
+
 class Momentum(Plain):
     """A running mean that evaluation mode does not stop."""
 
@@ -195,6 +213,8 @@ REMEMBERS = {
     "class cache": edges_in_class,
     "lru cache": features_in_helper,
     "momentum": Momentum,
+    "torch": KeptInTorch,
+    "by name": KeptByName,
 }
 
 
@@ -204,12 +224,16 @@ def test_memory_is_found_wherever_it_is_kept(name, called_before):
     data, model = toy(), REMEMBERS[name]()
     STATISTICS.clear()
     REGISTRY.known.clear()
+    HIDDEN.clear()
+    if hasattr(torch, "kept_by_a_model"):
+        del torch.kept_by_a_model
     if called_before and name not in ("momentum", "lru cache"):
         with torch.no_grad():
             model.eval()(data.x, data.edge_index)
     kept = dict(STATISTICS), dict(REGISTRY.known)
     report = audit_model(model, data, num_layers=2)
     assert "not-deterministic" in slugs(report), str(report)
+    assert called_before or not (hasattr(torch, "kept_by_a_model") or HIDDEN)
     left = dict(STATISTICS), dict(REGISTRY.known)
     assert same_value(left, kept), "the audit leaves what it finds outside the module"
 
@@ -354,6 +378,23 @@ class Beforehand(Plain):
 
     def forward(self, x, edge_index):
         return self.scores
+
+
+class LeaksInLargeGraphs(Plain):
+    """Only with many nodes and many edges."""
+
+    def forward(self, x, edge_index):
+        out = self.gnn(x, edge_index)
+        return out + x.mean() if x.size(0) > 400 and edge_index.size(1) > 300 else out
+
+
+@pytest.mark.parametrize("width", [WIDTH, 1_000])
+def test_a_leak_that_only_the_whole_graph_shows_is_found(width):
+    data = toy(num_nodes=600)
+    data.x = torch.cat([data.x, torch.rand(600, width - WIDTH)], dim=1)
+    model = LeaksInLargeGraphs()
+    model.first = pyg.GCNConv(width, 16)
+    assert slugs(audit_model(model, data)) == {"message-leak"}
 
 
 class HalfBeforehand(Plain):

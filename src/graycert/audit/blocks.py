@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from graycert._types import IntArray
+from graycert.errors import GraycertError
 
 _ENTRIES = 400_000  # features that a union may hold; so wide features get fewer rows
 _FEWEST, _MOST = 48, 320
@@ -58,6 +59,17 @@ def union_of_blocks(x: Tensor, edge_index: Tensor, *, num_hops: int, seed: int) 
     joined = np.concatenate(edges, axis=1)
     joined = joined[:, np.lexsort((joined[0], joined[1]))]
     return Blocks(x[rows], torch.from_numpy(np.ascontiguousarray(joined)), rows)
+
+
+def runs_on(model: nn.Module, blocks: Blocks) -> bool:
+    """Return whether a model gives a row of scores per node on parts of its graph; the model is called."""
+    try:
+        out = model(blocks.x, blocks.edge_index)
+    except GraycertError:
+        raise
+    except Exception:  # foreign code: whatever it raises, it does not run on another graph
+        return False
+    return isinstance(out, Tensor) and out.dim() == 2 and out.size(0) == blocks.x.size(0)
 
 
 def _middles(incoming: sp.csr_array, generator: np.random.Generator) -> IntArray:

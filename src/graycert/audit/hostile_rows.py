@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -44,7 +45,7 @@ class HostileRows:
             made[part] = self.rows(kind, clean[part])
         return made
 
-    @property
+    @cached_property
     def span(self) -> Tensor:
         """Width of each column's range; where it has none, the largest feature, or 1."""
         width = self.high - self.low

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn.aggr import QuantileAggregation
 
-from graycert.audit.blocks import union_of_blocks
+from graycert.audit.blocks import runs_on, union_of_blocks
 from graycert.audit.hostile_rows import KINDS, LIKE, UNLIKE, HostileRows
 from graycert.audit.influence import rows_with_same_bits
 from graycert.audit.report import AuditCheck
@@ -26,7 +26,7 @@ _SETTINGS = ((0.3, 0.5), (0.3, 0.0), (0.6, 0.8), (0.6, 0.0), (0.8, 0.2), (0.0, 0
 _FINITE = ("1e4", "unequal entries", "-1e4", "the largest finite number", "minus ones", "the smallest finite number")
 _LOUD = ("1e4", "NaN", "unequal entries", "-1e4", "infinity")
 _SMALL = 400_000  # features of a graph on which whole passes cost next to nothing
-_FEW_DRAWS = 5
+_FEW_DRAWS, _FEWEST_DRAWS = 5, 1  # on large graphs: where the model runs on nothing else, and where it does
 _MOST_COVERING = 15
 
 
@@ -196,8 +196,9 @@ def leak_test(
     stages = [small] if small is not None else []
     if small is not None:
         where.append(f"parts of the graph ({small.x.size(0):,} nodes)")
-    if small is None or (x.numel() <= _SMALL and not known):
-        draws = num_draws if x.numel() <= _SMALL else min(num_draws, _FEW_DRAWS)
+    if small is None or not known:
+        few = _FEW_DRAWS if small is None else _FEWEST_DRAWS
+        draws = num_draws if x.numel() <= _SMALL else min(num_draws, few)
         groups = (_LOUD, tuple(LIKE), _FINITE)
         kinds = [(groups[index % 3],) for index in range(draws)]
         stages.append(_Stage(x, edge_index, torch.arange(x.size(0)), draws, kinds))
@@ -224,13 +225,7 @@ def _small_stage(
 ) -> _Stage | None:
     """Return parts of the graph with an attack of every kind, or None if the model does not run on them."""
     blocks = union_of_blocks(x, edge_index, num_hops=num_layers, seed=seed)
-    try:
-        out = private_copy(model)(blocks.x, blocks.edge_index)
-    except GraycertError:
-        raise
-    except Exception:  # foreign code: whatever it raises, it does not run on another graph
-        return None
-    if not isinstance(out, Tensor) or out.dim() != 2 or out.size(0) != blocks.x.size(0):
+    if not runs_on(private_copy(model), blocks):
         return None
     kinds = [(kind,) for kind in (*UNLIKE, *LIKE)] * (1 if known else len(HOSTILE_FRACTIONS))
     draws = max(1, min(num_draws, len(kinds) // 4)) if known else num_draws

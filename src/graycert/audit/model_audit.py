@@ -10,7 +10,7 @@ from torch_geometric.utils import sort_edge_index
 
 from graycert._types import IntArray
 from graycert._validation import check_integer, check_seed
-from graycert.audit.blocks import union_of_blocks
+from graycert.audit.blocks import runs_on, union_of_blocks
 from graycert.audit.dependence import check_features_matter, reads_num_nodes
 from graycert.audit.depth import count_propagation_steps
 from graycert.audit.influence import Influence, probe_model, same_bits
@@ -29,6 +29,8 @@ from graycert.sampling.operations import UnknownModelError
 from graycert.sampling.recognition import recognise
 from graycert.sampling.voting import ablation_row, check_scores
 
+_LARGE = 16_000_000  # features of a graph from which on memory is looked for on parts of it, where the model runs there
+
 
 def audit_model(
     model: nn.Module,
@@ -43,19 +45,28 @@ def audit_model(
 ) -> AuditReport:
     r"""Decide whether Lemma 1 holds: intercepted messages cannot change a prediction.
 
-    Four kinds of checks run on a copy of the model, on the CPU, in evaluation mode:
+    These checks run on copies of the model, on the CPU, in evaluation mode; the caller's model, data, random state, and
+    what its classes and module globals hold are as before:
 
     1. structure: no cached propagation, graph-wide or batch normalisation, global attention or pooling, or
        feature-dependent neighbours;
-    2. depth: propagation steps are counted while the model runs, and the distance at which a changed node is noticed
-       is measured on path graphs; the larger must not exceed ``num_layers``;
-    3. determinism: the same input gives the same bits, whatever the model was called with before;
-    4. an executed leak test on ``data``: for draws from φ and hostile values (10⁴, -10⁴, ∞, NaN), the output of
-       every node without an arriving message is equal bit for bit.
+    2. memory: the same input gives the same bits, whatever the model was called with before; a fresh copy with fresh
+       classes, globals and closures gives the same bits as one that has seen an input with another summary; what
+       forward stores is emptied, and must not be fitted anew;
+    3. dependence: some target's scores change with the features;
+    4. depth: the longest chain of propagation is counted while the model runs, and the distance at which a changed node
+       is noticed is measured on path graphs; the larger must not exceed ``num_layers``;
+    5. an executed leak test: for draws of edges and ablated nodes, and hostile rows like the features (other nodes'
+       rows, flipped bits, values within and just beyond each column's range, unequal entries) and unlike them (10⁴,
+       NaN, infinities, the largest finite numbers, ...), the output of every node without an arriving message is equal
+       bit for bit: on parts of the graph with the features that they have, on the graph, and with blocks of hostile
+       nodes that together separate every node from every other.
 
-    The audit can prove that Lemma 1 fails; for a foreign module it cannot prove in general that it holds. What it
-    cannot see: features that were computed from the whole graph beforehand (z-scores, column means), edges chosen by
-    features, and a token taken from the features in a way other than their mean. See `docs/soundness.md`.
+    Of a chain of well-known layers the last two need less. A refusal shows the smallest pair of nodes and values that
+    was found. The audit can prove that Lemma 1 fails; for a foreign module it cannot prove in general that it holds.
+    What it cannot see: what was computed from the features beforehand and kept as a constant (z-scores, propagated
+    features beside the given ones), edges chosen by features, a token taken from the features in a way other than their
+    mean, and what a model does only for features or graphs that nobody tried. See `docs/soundness.md`.
 
     Args:
         model: ``forward(x, edge_index)`` -> class scores (num_nodes, num_classes).
@@ -71,10 +82,13 @@ def audit_model(
 
     Returns:
         The report; ``report.passed`` says whether a certificate can be issued, ``report.require()`` raises if not.
+        Printed, it says what was tried and what cannot be seen.
 
     Raises:
         InvalidParameterError: If the model does not return finite scores (num_nodes, num_classes), cannot be evaluated
-            on hostile features or fewer edges, or an argument is out of range.
+            on hostile features or fewer edges, has parameters without values or of another type than the features, or
+            an argument is out of range.
+        UnsoundSetupError: ``batch-not-graph``; ``skip-not-local``.
 
     References:
         Scholten et al. (2022), Lemma 1 and Proposition 1.
@@ -156,11 +170,11 @@ def _memory_and_features(
     """Test that the model is a function of features and edges, and of features at all."""
     if not same_bits(again, scores):
         return [unsteady()]
-    if known:  # a chain of well-known layers: on parts of the graph
+    if known or x.numel() > _LARGE:
         blocks = union_of_blocks(x, edge_index, num_hops=2, seed=0)
-        x, edge_index, called = blocks.x, blocks.edge_index, private_copy(pristine)
-        scores = _call(called, x, edge_index)
-        targets = None
+        if known or runs_on(private_copy(pristine), blocks):
+            x, edge_index, called, targets = blocks.x, blocks.edge_index, private_copy(pristine), None
+            scores = _call(called, x, edge_index)
     checks, moved = check_memory(pristine, called, x, edge_index, scores, outside, _call)
     if not features_matter:
         return [checks]

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 _KNOWN = {"torch", "torch_geometric", "torch_scatter", "torch_sparse", "torch_cluster", "pyg_lib", "numpy", "scipy"}
+_BY_NAME = {"globals", "vars", "setattr", "exec", "eval", "__dict__"}
 _MISSING = object()
 _CONTAINERS = (dict, list, set)
 _DATA = (type(None), bool, int, float, str, Tensor, np.ndarray, *_CONTAINERS, tuple)
@@ -56,12 +57,10 @@ class OutsideState:
     def stored_names(self) -> set[str]:
         """Names that functions other than constructors store: attributes, globals."""
         return {
-            str(step.argval)
+            name
             for function in self._walk.functions
             if function.__name__ not in ("__init__", "reset_parameters", "__setattr__", "__setstate__")
-            for code in _codes(function.__code__)
-            for step in dis.get_instructions(code)
-            if step.opname in ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
+            for name in _stored(function, "STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
         }
 
     @property
@@ -136,15 +135,12 @@ class _Walk:
         self.functions.append(function)
         names = {name for code in _codes(function.__code__) for name in code.co_names}
         scope = function.__globals__
-        stored = {
-            str(step.argval)
-            for code in _codes(function.__code__)
-            for step in dis.get_instructions(code)
-            if step.opname == "STORE_GLOBAL"
-        }
+        stored, attributes = _stored(function, "STORE_GLOBAL"), _stored(function, "STORE_ATTR")
+        if names & _BY_NAME:  # what is named cannot be read off the code
+            names |= {name for name, held in scope.items() if isinstance(held, _DATA) and not name.startswith("__")}
         for name in sorted(names):
             if name in scope or name in stored:
-                self._visit_global(scope, name, names, function.__module__)
+                self._visit_global(scope, name, names, attributes, function.__module__)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self._visit(_contents(cell), _cell(cell, name))
         for number, held in enumerate(function.__defaults__ or ()):
@@ -154,8 +150,13 @@ class _Walk:
         for name, held in list(vars(function).items()):
             self._visit(held, _entry(vars(function), name, f"{function.__name__}.{name}"))
 
-    def _visit_global(self, scope: dict[str, Any], name: str, names: set[str], module: str) -> None:
+    def _visit_global(
+        self, scope: dict[str, Any], name: str, names: set[str], attributes: set[str], module: str
+    ) -> None:
         held = scope.get(name, _MISSING)
+        if isinstance(held, types.ModuleType | type) and not _is_foreign(_home(held)):
+            left = [each for each in sorted(attributes) if isinstance(vars(held).get(each), _DATA)]
+            self.places += [_attribute(held, each) for each in left]  # nothing, or a value left in torch itself
         if isinstance(held, types.ModuleType):
             if _is_foreign(held.__name__):
                 for inner in sorted(names & set(vars(held))):
@@ -212,7 +213,20 @@ def _entry(holder: dict[str, Any], name: str, text: str) -> Place:
     )
 
 
-def _attribute(each: type, name: str) -> Place:
+def _home(held: types.ModuleType | type) -> str:
+    return held.__name__ if isinstance(held, types.ModuleType) else held.__module__
+
+
+def _stored(function: types.FunctionType, *operations: str) -> set[str]:
+    return {
+        str(step.argval)
+        for code in _codes(function.__code__)
+        for step in dis.get_instructions(code)
+        if step.opname in operations
+    }
+
+
+def _attribute(each: type | types.ModuleType, name: str) -> Place:
     return Place(
         f"{each.__name__}.{name}",
         name,
