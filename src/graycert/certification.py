@@ -101,8 +101,6 @@ def certify(
     References:
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
     """
-    from graycert.data import validate_data
-
     _check_types(smoothing, threat)
     draws = smoothing.default_draws() if draws is None else draws
     rule = smoothing.default_rule(threat, draws) if rule is None else rule
@@ -119,16 +117,33 @@ def certify(
         num_layers=num_layers,
         provenance=dict(provenance or {}),
     )
+    from graycert.models.private_copy import undisturbed
+
     smoothing.check(threat=threat, rule=rule, draws=draws, bound=bound)
+    with undisturbed():
+        return _carried_out(
+            model, data, targets, setup, ablation_token, Execution() if execution is None else execution
+        )
+
+
+def _carried_out(
+    model: Any, data: Any, targets: Any, setup: Setup, ablation_token: "Tensor | None", execution: Execution
+) -> Certificates:
+    """Certify with a copy of the model, which is the only one that is called."""
+    from graycert.data.checks import refuse_batch, validate_data
+    from graycert.models.private_copy import private_copy, refuse_other_type
+
     validate_data(data)
-    method = smoothing.method
+    refuse_batch(data)
+    refuse_other_type(model, data.x)
+    method = setup.smoothing.method
     problem = Problem.of(
         data,
         targets,
         setup=setup,
-        model=model,
+        model=private_copy(model),
         ablation_token=ablation_token,
-        execution=Execution() if execution is None else execution,
+        execution=execution,
     )
     problem.execution.place()
     problem = method.prepare(problem)

@@ -35,6 +35,8 @@ class Setup:
         max_radius: Largest radius that was looked at; None where all are known.
         seed: Seed of all that is drawn or hashed.
         num_layers: Message-passing steps k of the model; None where nothing is assumed of it.
+        num_layers_assumed: Whether k is what the user said of a model that moves messages by means that cannot be
+            counted: no influence beyond k hops was seen, and the statement holds if there is none.
         convolution: What the model's messages depend on, where it is known or was said; see `StructuralThreat`.
         engine: What drew the samples, or evaluated the model.
         num_classes: Number of classes of the model.
@@ -56,6 +58,7 @@ class Setup:
     max_radius: int | None = 20
     seed: int = 0
     num_layers: int | None = None
+    num_layers_assumed: bool = False
     convolution: str | None = None
     engine: str = "none"
     num_classes: int = 2
@@ -87,8 +90,9 @@ class Setup:
         for name in ("max_radius", "num_layers"):
             if getattr(self, name) is not None:
                 checked[name] = check_integer(name, getattr(self, name), at_least=1)
-        if not isinstance(self.simultaneous, bool):
-            raise InvalidParameterError(f"`simultaneous` must be True or False, got {self.simultaneous!r}.")
+        for name in ("simultaneous", "num_layers_assumed"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidParameterError(f"`{name}` must be True or False, got {getattr(self, name)!r}.")
         for name in ("bound", "engine", "graph_fingerprint", "edges_fingerprint"):
             if not isinstance(getattr(self, name), str) or (name in ("bound", "engine") and not getattr(self, name)):
                 raise InvalidParameterError(f"`{name}` must be a text, got {getattr(self, name)!r}.")

@@ -144,7 +144,6 @@ class Readout(nn.Module):
         ("graph-wide-normalization", lambda: Sandwich(pyg.PairNorm())),
         ("graph-wide-normalization", lambda: Sandwich(pyg.MeanSubtractionNorm())),
         ("graph-wide-normalization", lambda: Sandwich(pyg.InstanceNorm(8))),
-        ("graph-wide-normalization", lambda: Sandwich(pyg.GraphSizeNorm())),
         ("global-pooling", lambda: Sandwich(Readout())),
     ],
 )

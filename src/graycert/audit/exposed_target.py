@@ -4,7 +4,7 @@ from typing import Any
 
 from graycert._types import IntArray
 from graycert.errors import UnsoundSetupError
-from graycert.models.protocol import has_skip
+from graycert.models.protocol import has_skip, require_skip_logits
 
 
 def refuse_exposed_target(model: Any, threat: Any, targets: IntArray) -> None:
@@ -16,8 +16,9 @@ def refuse_exposed_target(model: Any, threat: Any, targets: IntArray) -> None:
         targets: Node indices, shape (num_targets,).
 
     Raises:
-        UnsoundSetupError: ``skip-exposes-target``.
+        UnsoundSetupError: ``skip-exposes-target``; ``skip-not-local``.
     """
+    require_skip_logits(model)
     if not has_skip(model) or not threat.includes_target:
         return
     trusted = getattr(threat, "trusted", None)

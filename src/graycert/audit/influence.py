@@ -1,7 +1,6 @@
-"""How far messages travel: counted in the model, and measured on probe graphs."""
+"""How far messages travel: measured on probe graphs."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,10 +8,10 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 from torch import Tensor, nn
-from torch_geometric.nn import MessagePassing
+from torch_geometric.utils import sort_edge_index
 
 from graycert.errors import GraycertError
-from graycert.models import InterceptionGNN
+from graycert.models.private_copy import private_copy
 
 HOSTILE_VALUES = (1e4, float("nan"), float("inf"), -1e4)
 _LONGEST_PROBE = 64
@@ -29,29 +28,6 @@ class Influence:
 
     distance: int
     leaks: bool
-
-
-def count_propagation_steps(model: nn.Module, x: Tensor, edge_index: Tensor) -> tuple[int, Tensor]:
-    """Count the propagation steps of one forward pass, not the layer objects; returns its result, too.
-
-    A layer that propagates K times (TAGConv, SGConv, APPNP, ...) counts K, a layer called twice counts twice.
-    Parallel branches are added up, which is more than the true depth and therefore sound. graycert's own models,
-    one of which moves messages without PyTorch Geometric's layers, know their number.
-    """
-    calls = 0
-
-    def count(*_: Any) -> None:
-        nonlocal calls
-        calls += 1
-
-    layers = [module for module in model.modules() if isinstance(module, MessagePassing)]
-    handles = [layer.register_propagate_forward_pre_hook(count) for layer in layers]
-    try:
-        scores = model(x, edge_index)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return max(calls, model.num_layers) if isinstance(model, InterceptionGNN) else calls, scores
 
 
 def measure_influence(model: nn.Module, *, num_features: int, dtype: torch.dtype, at_least: int) -> Influence:
@@ -85,6 +61,8 @@ def _influence_on_path(
     edges = torch.cat([chain, pair], dim=1)
     if undirected:
         edges = torch.cat([edges, edges.flip(0)], dim=1)
+    model = private_copy(model)  # what it remembers of one graph must not meet another
+    edges = sort_edge_index(edges, sort_by_row=False)
     generator = torch.Generator().manual_seed(0)
     clean = torch.rand(num_nodes, num_features, generator=generator, dtype=dtype)
     # One copy of the graph per hostile node, all in one pass: what mixes copies is seen by nodes without a path, too.

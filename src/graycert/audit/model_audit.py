@@ -1,20 +1,35 @@
 """Does Lemma 1 hold for this model? Structure, depth, determinism, and an executed leak test."""
 
-import copy
+import dataclasses
+import time
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.utils import sort_edge_index
 
+from graycert._types import IntArray
 from graycert._validation import check_integer, check_seed
-from graycert.audit.influence import Influence, count_propagation_steps, probe_model, same_bits
-from graycert.audit.leak_test import leak_test
+from graycert.audit.blocks import runs_on, union_of_blocks
+from graycert.audit.dependence import check_features_matter, reads_num_nodes
+from graycert.audit.depth import count_propagation_steps
+from graycert.audit.influence import Influence, probe_model, same_bits
+from graycert.audit.leak_test import leak_test, needs_in_edges, unusable
+from graycert.audit.memory import check_memory, unsteady
 from graycert.audit.report import AuditCheck, AuditReport
 from graycert.audit.structure import check_structure
 from graycert.data import validate_data
+from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
+from graycert.models.outside_state import OutsideState
+from graycert.models.private_copy import one_line, private_copy, refuse_other_type, undisturbed
+from graycert.models.protocol import require_skip_logits
 from graycert.sampling import evaluation_mode
+from graycert.sampling.operations import UnknownModelError
+from graycert.sampling.recognition import recognise
 from graycert.sampling.voting import ablation_row, check_scores
+
+_LARGE = 16_000_000  # features of a graph from which on memory is looked for on parts of it, where the model runs there
 
 
 def audit_model(
@@ -25,22 +40,33 @@ def audit_model(
     ablation_token: Tensor | None = None,
     num_draws: int = 15,
     seed: int = 0,
+    targets: IntArray | None = None,
+    features_matter: bool = True,
 ) -> AuditReport:
     r"""Decide whether Lemma 1 holds: intercepted messages cannot change a prediction.
 
-    Four kinds of checks run on a copy of the model, on the CPU, in evaluation mode:
+    These checks run on copies of the model, on the CPU, in evaluation mode; the caller's model, data, random state, and
+    what its classes and module globals hold are as before:
 
     1. structure: no cached propagation, graph-wide or batch normalisation, global attention or pooling, or
        feature-dependent neighbours;
-    2. depth: propagation steps are counted while the model runs, and the distance at which a changed node is noticed
-       is measured on path graphs; the larger must not exceed ``num_layers``;
-    3. determinism: the same input gives the same bits, whatever the model was called with before;
-    4. an executed leak test on ``data``: for draws from φ and hostile values (10⁴, -10⁴, ∞, NaN), the output of
-       every node without an arriving message is equal bit for bit.
+    2. memory: the same input gives the same bits, whatever the model was called with before; a fresh copy with fresh
+       classes, globals and closures gives the same bits as one that has seen an input with another summary; what
+       forward stores is emptied, and must not be fitted anew;
+    3. dependence: some target's scores change with the features;
+    4. depth: the longest chain of propagation is counted while the model runs, and the distance at which a changed node
+       is noticed is measured on path graphs; the larger must not exceed ``num_layers``;
+    5. an executed leak test: for draws of edges and ablated nodes, and hostile rows like the features (other nodes'
+       rows, flipped bits, values within and just beyond each column's range, unequal entries) and unlike them (10⁴,
+       NaN, infinities, the largest finite numbers, ...), the output of every node without an arriving message is equal
+       bit for bit: on parts of the graph with the features that they have, on the graph, and with blocks of hostile
+       nodes that together separate every node from every other.
 
-    The audit can prove that Lemma 1 fails; for a foreign module it cannot prove in general that it holds. What it
-    cannot see: features that were computed from the whole graph beforehand (z-scores, column means), edges chosen by
-    features, and a token taken from the features in a way other than their mean. See `docs/soundness.md`.
+    Of a chain of well-known layers the last two need less. A refusal shows the smallest pair of nodes and values that
+    was found. The audit can prove that Lemma 1 fails; for a foreign module it cannot prove in general that it holds.
+    What it cannot see: what was computed from the features beforehand and kept as a constant (z-scores, propagated
+    features beside the given ones), edges chosen by features, a token taken from the features in a way other than their
+    mean, and what a model does only for features or graphs that nobody tried. See `docs/soundness.md`.
 
     Args:
         model: ``forward(x, edge_index)`` -> class scores (num_nodes, num_classes).
@@ -50,55 +76,121 @@ def audit_model(
         ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
         num_draws: Draws of the leak test, >= 1.
         seed: Seeds the leak test.
+        targets: Nodes that are asked for, shape (num_targets,): the scores of one of them must depend on features;
+            default all nodes.
+        features_matter: Whether scores must depend on features at all.
 
     Returns:
         The report; ``report.passed`` says whether a certificate can be issued, ``report.require()`` raises if not.
+        Printed, it says what was tried and what cannot be seen.
 
     Raises:
         InvalidParameterError: If the model does not return finite scores (num_nodes, num_classes), cannot be evaluated
-            on hostile features or fewer edges, or an argument is out of range.
+            on hostile features or fewer edges, has parameters without values or of another type than the features, or
+            an argument is out of range.
+        UnsoundSetupError: ``batch-not-graph``; ``skip-not-local``.
 
     References:
         Scholten et al. (2022), Lemma 1 and Proposition 1.
     """
-    if not isinstance(model, nn.Module):
-        raise InvalidParameterError(
-            f"`model` must be a torch.nn.Module with forward(x, edge_index), got {type(model).__name__}."
-        )
+    started = time.perf_counter()
     validate_data(data)
+    refuse_batch(data)
+    refuse_other_type(model, data.x)
     check_integer("num_draws", num_draws, at_least=1)
     seed = check_seed(seed)
     if num_layers is not None:
         check_integer("num_layers", num_layers, at_least=1)
-    x, edge_index = data.x.detach().cpu(), data.edge_index.cpu()
-    token = ablation_row(model, ablation_token, num_features=x.size(1)).detach().cpu().to(x.dtype)
-    probe, untouched = _copy(model), _copy(model)
-    with torch.inference_mode(), evaluation_mode(probe), evaluation_mode(untouched):
-        checks = check_structure(probe)
-        scores = check_scores(_call(probe, x, edge_index), num_nodes=x.size(0), x=x)
-        counted, again = count_propagation_steps(probe, x, edge_index)
-        checks.append(_determinism(scores, again, probe, untouched, x, edge_index))
-        checks.append(_token_is_independent(token, x))
-        influence = probe_model(probe, num_features=x.size(1), dtype=x.dtype, at_least=max(counted, num_layers or 0))
-        checks.append(_depth(counted, influence, num_layers))
-        depth = num_layers if num_layers is not None else max(counted, 1)
-        checks.append(leak_test(probe, x, edge_index, token, scores, num_layers=depth, num_draws=num_draws, seed=seed))
+    require_skip_logits(model)
+    with undisturbed():
+        pristine = private_copy(model).cpu()
+        with torch.inference_mode(), evaluation_mode(pristine):
+            outside = OutsideState(pristine)
+            try:
+                report = _audited(
+                    pristine, outside, data, num_layers, ablation_token, num_draws, seed, targets, features_matter
+                )
+            finally:
+                outside.restore()
+    return dataclasses.replace(report, seconds=time.perf_counter() - started)
+
+
+def _audited(
+    pristine: nn.Module,
+    outside: OutsideState,
+    data: Any,
+    num_layers: int | None,
+    ablation_token: Tensor | None,
+    num_draws: int,
+    seed: int,
+    targets: IntArray | None,
+    features_matter: bool,
+) -> AuditReport:
+    x, edge_index = data.x.detach().cpu(), sort_edge_index(data.edge_index.cpu(), sort_by_row=False)
+    token = ablation_row(pristine, ablation_token, num_features=x.size(1)).detach().cpu().to(x.dtype)
+    known = _is_known(pristine, outside)
+    checks = check_structure(pristine)
+    called = private_copy(pristine)
+    scores = check_scores(_call(called, x, edge_index), num_nodes=x.size(0), x=x)
+    counted, again = count_propagation_steps(private_copy(pristine), x, edge_index)
+    checks += _memory_and_features(
+        pristine, called, outside, x, edge_index, scores, again, targets, known, features_matter
+    )
+    checks.append(_token_is_independent(token, x))
+    influence = probe_model(
+        private_copy(pristine), num_features=x.size(1), dtype=x.dtype, at_least=max(counted, num_layers or 0)
+    )
+    checks.append(_depth(counted, influence, num_layers))
+    depth = num_layers if num_layers is not None else max(counted, 1)
+    checks.append(
+        leak_test(pristine, x, edge_index, token, scores, num_layers=depth, num_draws=num_draws, seed=seed, known=known)
+    )
     return AuditReport(
         num_layers=depth,
         counted_steps=counted,
         farthest_influence=influence.distance if influence is not None else -1,
         checks=tuple(checks),
+        assumed=num_layers is not None and (influence is None or influence.distance > counted),
+        reads_num_nodes=not known and reads_num_nodes(pristine, x, edge_index),
     )
 
 
-def _copy(model: nn.Module) -> nn.Module:
+def _memory_and_features(
+    pristine: nn.Module,
+    called: nn.Module,
+    outside: OutsideState,
+    x: Tensor,
+    edge_index: Tensor,
+    scores: Tensor,
+    again: Tensor,
+    targets: IntArray | None,
+    known: bool,
+    features_matter: bool,
+) -> list[AuditCheck]:
+    """Test that the model is a function of features and edges, and of features at all."""
+    if not same_bits(again, scores):
+        return [unsteady()]
+    if known or x.numel() > _LARGE:
+        blocks = union_of_blocks(x, edge_index, num_hops=2, seed=0)
+        if known or runs_on(private_copy(pristine), blocks):
+            x, edge_index, called, targets = blocks.x, blocks.edge_index, private_copy(pristine), None
+            scores = _call(called, x, edge_index)
+    checks, moved = check_memory(pristine, called, x, edge_index, scores, outside, _call)
+    if not features_matter:
+        return [checks]
+    chosen = torch.arange(x.size(0)) if targets is None else torch.as_tensor(targets)
+    return [checks, check_features_matter(private_copy(pristine), x, edge_index, scores, moved, chosen, _call)]
+
+
+def _is_known(model: nn.Module, outside: OutsideState) -> bool:
+    """Return whether a model is a chain of well-known layers that stores nothing while it runs."""
+    if outside.may_remember:
+        return False
     try:
-        return copy.deepcopy(model).cpu()
-    except Exception as error:
-        raise InvalidParameterError(
-            f"`model` must allow copy.deepcopy, because the audit works on a copy, got {_one_line(error)}. Does it "
-            "keep a result of an earlier call as an attribute?"
-        ) from error
+        recognise(model)
+    except UnknownModelError:
+        return False
+    return True
 
 
 def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
@@ -107,46 +199,19 @@ def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
     except GraycertError:
         raise
     except Exception as error:
+        if needs_in_edges(model, error):
+            raise unusable(model, error, edge_index.size(1)) from error
         raise InvalidParameterError(
             f"`model` must accept model(x, edge_index) with x of shape {tuple(x.shape)} and {x.dtype} and any "
-            f"edges, got {_one_line(error)} with {edge_index.size(1)} edges. Wrap it in a module with that signature, "
+            f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Wrap it in a module with that signature, "
             "or convert `data.x`; weights stored for each edge of the graph cannot follow deleted edges."
         ) from error
-
-
-def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}"
-
-
-def _determinism(
-    scores: Tensor, again: Tensor, model: nn.Module, untouched: nn.Module, x: Tensor, edge_index: Tensor
-) -> AuditCheck:
-    name, slug = "determinism", "not-deterministic"
-    if not same_bits(again, scores):
-        return AuditCheck(
-            name=name,
-            passed=False,
-            slug=slug,
-            detail="`model` must be deterministic in evaluation mode, but the same input gave two outputs. Look for "
-            "functional dropout without training=self.training, or for sampling inside forward.",
-        )
-    # Features that a model keeps from an earlier call pass by every interception of a later one.
-    other, fewer = x.flip(0), edge_index[:, ::2]
-    if not same_bits(_call(model, other, fewer), _call(untouched, other, fewer)):
-        return AuditCheck(
-            name=name,
-            passed=False,
-            slug=slug,
-            detail="`model` must not remember earlier calls, but after another input the same input gave another "
-            "output. Look for attributes that forward stores and reads again, such as a cache.",
-        )
-    return AuditCheck(name=name, passed=True, detail="the same input gives the same bits, whatever came before")
 
 
 def _token_is_independent(token: Tensor, x: Tensor) -> AuditCheck:
     name = "ablation token"
     mean = x.mean(dim=0)
-    if bool(mean.any()) and torch.allclose(token, mean, rtol=1e-5, atol=1e-8):
+    if bool(mean.any()) and torch.allclose(token, mean, rtol=1e-5, atol=1e-8 * float(x.abs().amax())):
         return AuditCheck(
             name=name,
             passed=False,

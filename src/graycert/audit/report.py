@@ -4,6 +4,11 @@ from dataclasses import dataclass
 
 from graycert.errors import UnsoundSetupError
 
+CANNOT_SEE = (
+    "not seen: what was computed from the features before (scores, statistics and propagated features kept as "
+    "constants), edges chosen by features, and what a model does only for features or graphs that nobody tried"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AuditCheck:
@@ -31,12 +36,19 @@ class AuditReport:
         counted_steps: Propagation steps executed by PyTorch Geometric layers in one forward pass.
         farthest_influence: Largest hop distance at which a changed node was seen to change an output.
         checks: All checks, in the order in which they ran.
+        assumed: Whether ``num_layers`` is what the user said and messages move by means that cannot be counted.
+        reads_num_nodes: Whether outputs change with the number of nodes of the graph, e.g. by `GraphSizeNorm`: local
+            while nodes stay, and nothing can be certified against nodes that are added or deleted.
+        seconds: Wall time of the audit.
     """
 
     num_layers: int
     counted_steps: int
     farthest_influence: int
     checks: tuple[AuditCheck, ...]
+    assumed: bool = False
+    reads_num_nodes: bool = False
+    seconds: float = 0.0
 
     @property
     def passed(self) -> bool:
@@ -57,4 +69,7 @@ class AuditReport:
         """Return one line per check."""
         lines = [f"{'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.detail}" for check in self.checks]
         verdict = "holds" if self.passed else "does NOT hold"
-        return "\n".join([f"Lemma 1 {verdict} with {self.num_layers} propagation steps.", *lines])
+        steps = f"{self.num_layers} propagation steps{' (assumed: you said so)' if self.assumed else ''}"
+        return "\n".join(
+            [f"Lemma 1 {verdict} with {steps}, as far as {self.seconds:.1f} s can tell.", *lines, CANNOT_SEE]
+        )

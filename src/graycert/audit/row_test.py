@@ -58,7 +58,7 @@ def _changed(model: nn.Module, clean: Tensor, attacked: Tensor, hostile: Tensor)
 
 
 def _rows(model: nn.Module, x: Tensor) -> Tensor:
-    return _beside_skip_rows(model, cast("RowwiseStart", model).project(x), x)
+    return _beside_skip_rows(model, cast("RowwiseStart", model).project(x.clone()), x)
 
 
 def _beside_skip_rows(model: nn.Module, projected: Tensor, x: Tensor) -> Tensor:
@@ -71,5 +71,5 @@ def beside_skip(model: nn.Module, out: Tensor, x: Tensor) -> Tensor:
     """Return ``out`` and the skip branch side by side: a NaN in one must not hide a change in the other."""
     if not has_skip(model):
         return out
-    skip_logits: Tensor = model.skip_logits(x)  # type: ignore[operator]
+    skip_logits: Tensor = model.skip_logits(x.clone())  # type: ignore[operator]
     return torch.cat([out, skip_logits], dim=1)

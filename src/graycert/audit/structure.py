@@ -11,9 +11,6 @@ _GRAPH_WIDE_NORMS = (
     pyg.GraphNorm,
     pyg.PairNorm,
     pyg.MeanSubtractionNorm,
-    pyg.InstanceNorm,
-    pyg.GraphSizeNorm,
-    nn.InstanceNorm1d,
 )
 _GLOBAL_ATTENTION = (pyg.GPSConv, nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncoderLayer)
 _POOLING = (pyg.TopKPooling, pyg.SAGPooling, pyg.EdgePooling, pyg.ASAPooling, pyg.PANPooling, pyg.MemPooling)
@@ -54,6 +51,13 @@ def _is_batch_normalised(module: nn.Module) -> bool:
     return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is None
 
 
+def _is_instance_normalised(module: nn.Module) -> bool:
+    """Running statistics are constants in evaluation mode; without them the graph at hand is normalised by itself."""
+    if not isinstance(module, nn.modules.instancenorm._InstanceNorm):  # PyTorch Geometric's is one, too
+        return False
+    return not module.track_running_stats or module.running_mean is None
+
+
 def _is_graph_layer_norm(module: nn.Module) -> bool:
     return isinstance(module, pyg.LayerNorm) and module.mode == "graph"
 
@@ -76,9 +80,11 @@ _RULES: tuple[tuple[str, Callable[[nn.Module], bool], str], ...] = (
     ),
     (
         "graph-wide-normalization",
-        lambda module: isinstance(module, _GRAPH_WIDE_NORMS) or _is_graph_layer_norm(module),
+        lambda module: (
+            isinstance(module, _GRAPH_WIDE_NORMS) or _is_graph_layer_norm(module) or _is_instance_normalised(module)
+        ),
         "normalises over all nodes, so that a hostile node reaches every other without an edge. Use "
-        "LayerNorm(mode='node') or BatchNorm with running statistics.",
+        "LayerNorm(mode='node'), or BatchNorm or InstanceNorm with running statistics (track_running_stats=True).",
     ),
     (
         "global-attention",

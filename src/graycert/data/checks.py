@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
-from graycert.errors import InvalidParameterError
+from graycert.errors import InvalidParameterError, UnsoundSetupError
 
 
 def validate_data(data: Data, *, need_features: bool = True, need_labels: bool = False) -> None:
@@ -28,7 +29,7 @@ def validate_data(data: Data, *, need_features: bool = True, need_labels: bool =
             "node types, batches and tuples are not supported; graycert.load_graph reads files and tables."
         )
     num_nodes = count_nodes(data)
-    _check_edges(data.get("edge_index"), num_nodes)
+    _check_edges(_edges_of(data), num_nodes)
     if data.get("x") is not None:
         _check_features(data.x, num_nodes)
     elif need_features:
@@ -44,6 +45,25 @@ def validate_data(data: Data, *, need_features: bool = True, need_labels: bool =
             "label is unknown."
         )
     _check_names(data, num_nodes)
+
+
+_BATCH = ("n_id", "input_id", "batch_size", "e_id")
+
+
+def refuse_batch(data: Any) -> None:
+    """Refuse a mini-batch of a neighbour loader: its border nodes lack neighbours, so their fields are not whole.
+
+    Raises:
+        UnsoundSetupError: ``batch-not-graph``.
+    """
+    found = next((name for name in _BATCH if data.get(name) is not None), None)
+    if found is not None:
+        raise UnsoundSetupError(
+            "batch-not-graph",
+            f"`data` must be a whole graph, got one with `{found}`, as NeighborLoader makes them: nodes at the border "
+            "of a batch lack neighbours, so certificates would be about another graph. Pass the graph that the loader "
+            f"was given; if it is whole after all, delete the attribute: del data.{found}.",
+        )
 
 
 def count_nodes(data: Data) -> int:
@@ -65,6 +85,22 @@ def count_nodes(data: Data) -> int:
     if int(stored) < 1:
         raise InvalidParameterError("`data` must have at least one node, got an empty graph. Check how it was built.")
     return int(stored)
+
+
+def _edges_of(data: Data) -> Any:
+    """Return ``edge_index``; refuse other ways to store edges with the line that converts them."""
+    edge_index = data.get("edge_index")
+    if edge_index is None and data.get("adj_t") is not None:
+        raise InvalidParameterError(
+            "`data.edge_index` must hold the edges, got `data.adj_t`. Convert it: data.edge_index = "
+            "torch_geometric.utils.to_edge_index(data.adj_t)[0].flip(0); del data.adj_t."
+        )
+    if isinstance(edge_index, EdgeIndex):
+        raise InvalidParameterError(
+            "`data.edge_index` must be a plain tensor, got an EdgeIndex, whose caches describe edges that draws "
+            "delete. Convert it: data.edge_index = data.edge_index.as_tensor()."
+        )
+    return edge_index
 
 
 def _check_edges(edge_index: Any, num_nodes: int) -> None:
@@ -95,6 +131,11 @@ def _check_features(x: Any, num_nodes: int) -> None:
         raise InvalidParameterError(f"`data.x` must be a dense tensor, got {kind}. Convert it with `.to_dense()`.")
     if not x.is_floating_point():
         raise InvalidParameterError(f"`data.x` must hold floats, got {x.dtype}. Convert it with `data.x.float()`.")
+    if x.dtype == torch.bfloat16:
+        raise InvalidParameterError(
+            "`data.x` must be float32, float64 or float16, got bfloat16, which NumPy does not have. Convert it with "
+            "`data.x.float()`, and the model with `model.float()`."
+        )
     if x.dim() != 2 or x.size(0) != num_nodes or x.size(1) == 0:
         raise InvalidParameterError(
             f"`data.x` must have shape ({num_nodes}, num_features >= 1), got {tuple(x.shape)}. "

@@ -5,6 +5,8 @@ from typing import Any, Protocol, cast, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from graycert.errors import UnsoundSetupError
+
 
 class NodeClassifier(Protocol):
     """Anything that maps features and edges to one row of class scores per node.
@@ -48,7 +50,7 @@ def starts_rowwise(model: nn.Module, x: Tensor, edge_index: Tensor, scores: Tens
     if not isinstance(model, RowwiseStart):
         return False
     try:
-        split: Any = model.propagate(model.project(x), edge_index)
+        split: Any = model.propagate(model.project(x.clone()), edge_index)
     except Exception:  # another signature: whatever it raises, it is not this protocol
         return False
     if not isinstance(split, Tensor) or split.shape != scores.shape:
@@ -70,3 +72,18 @@ def has_skip(model: Any) -> bool:
     """
     declared = getattr(model, "skip", False)
     return bool(declared) if isinstance(declared, bool | int) else hasattr(model, "skip_logits")
+
+
+def require_skip_logits(model: Any) -> None:
+    """Refuse a model that declares a skip connection without offering what it adds.
+
+    Raises:
+        UnsoundSetupError: ``skip-not-local``.
+    """
+    if has_skip(model) and not hasattr(model, "skip_logits"):
+        raise UnsoundSetupError(
+            "skip-not-local",
+            "`model.skip` is True but the model has no `skip_logits(x)`, so what the skip connection shows of "
+            "non-ablated features is unknown. Add the method, or remove the attribute; if it means something else, "
+            "give it another name.",
+        )

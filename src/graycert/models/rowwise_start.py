@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch_geometric.nn.dense import Linear
 
+from graycert.models.private_copy import give_copies
 from graycert.models.protocol import starts_rowwise
 
 _LINEAR = (nn.Linear, Linear)
@@ -112,6 +113,11 @@ def rowwise_start(model: nn.Module, x: Tensor, edge_index: Tensor, scores: Tenso
 
 def _split(model: nn.Module, x: Tensor, edge_index: Tensor) -> SplitModel | None:
     rest = copy.deepcopy(model, {id(parameter): parameter for parameter in model.parameters()})
+    for key, hook in list(rest._forward_pre_hooks.items()):
+        if hook is give_copies:  # it would hide who reads x; whoever evaluates the rest gives it rows of its own
+            del rest._forward_pre_hooks[key]
+            rest._forward_pre_hooks_with_kwargs.pop(key, None)
+    x, edge_index = x.clone(), edge_index.clone()
     readers = _Readers(x)
     handles = []
     for module in rest.modules():

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from graycert._parameters import Parameters
-from graycert.certificates import Certificates
+from graycert.certificates import Certificates, Setup
 from graycert.runs.page import Curve, ReportView, Table
 from graycert.runs.words import (
     NOT_SOUND,
@@ -70,7 +70,7 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         ("Smoothing", s.smoothing.name),
         *_parameters(s.smoothing),
         ("Threat", f"{s.threat.name}: {s.threat.describe()}"),
-        ("Message-passing steps", "not counted: nothing is assumed" if s.num_layers is None else f"{s.num_layers}"),
+        ("Message-passing steps", _steps(s)),
         *([] if s.draws is None else _parameters(s.draws)),
         ("Failure probability α", f"{s.alpha!r} for all targets" if s.simultaneous else f"{s.alpha!r} per target"),
         ("Rule", s.rule if s.the_rule.is_sound else f"{s.rule} (NOT SOUND)"),
@@ -81,6 +81,12 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         ("Fingerprint", s.graph_fingerprint),
     ]
     return (*fixed, *_flat(s.provenance, ""))
+
+
+def _steps(setup: Setup) -> str:
+    if setup.num_layers is None:
+        return "not counted: nothing is assumed"
+    return f"{setup.num_layers}{' (assumed: the user said so)' if setup.num_layers_assumed else ''}"
 
 
 def _parameters(chosen: Parameters) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from graycert.certificates import Certificates
+from graycert.certificates import Certificates, Setup
 from graycert.draws import Draws, UntilDecided
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio, clean_accuracy
 
@@ -28,10 +28,19 @@ def statement(certificates: Certificates) -> tuple[str, ...]:
     return (
         f"{opening}The classifier keeps its prediction for a target with radius ρ, {s.threat.statement} The classifier "
         f"{s.smoothing.classifier(s)}",
+        *([assumption(s)] if s.num_layers_assumed else []),
         " ".join(part for part in (_chance(certificates), _drawn(certificates)) if part),
         _direction(certificates),
         *([collective_text(certificates)] if certificates.collective is not None else []),
         _abstained(certificates),
+    )
+
+
+def assumption(setup: Setup) -> str:
+    """Return in words what is taken from the user, where the steps of the model cannot be counted."""
+    return (
+        f"Assumed: in one forward pass no message moves more than {setup.num_layers} times along an edge. The model moves "
+        "messages by means that cannot be counted; the number is the user's."
     )
 
 

@@ -5,6 +5,7 @@ symbolically (torch.fx), which fails where its forward pass depends on values or
 reason to evaluate the model with PyTorch instead; it is never guessed.
 """
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -22,6 +23,8 @@ from graycert.models import InterceptionGNN
 from graycert.models.gat import GATLayer
 from graycert.models.gatv2 import GATv2Layer
 from graycert.models.gcn import GCNLayer
+from graycert.models.outside_state import OutsideState
+from graycert.models.private_copy import give_copies
 from graycert.models.sma import SoftMedoidLayer
 from graycert.sampling.operations import (
     Activation,
@@ -50,10 +53,19 @@ def recognise(model: nn.Module) -> list[Operation]:
     for parameter in model.parameters():
         if parameter.dtype != torch.float32 or parameter.device.type != "cpu":
             raise UnknownModelError(f"has parameters of type {parameter.dtype} on {parameter.device}")
-    operations = list(_of_interception_gnn(model) if type(model) is InterceptionGNN else _traced(model, graph=True))
+    operations = list(_of_interception_gnn(model)) if type(model) is InterceptionGNN else _traced_apart(model)
     if not any(isinstance(operation, Aggregation) for operation in operations):
         raise UnknownModelError("has no convolution")
     return operations
+
+
+def _traced_apart(model: nn.Module) -> list[Operation]:
+    """Trace a copy: what forward stores would be symbols, in the module and outside it."""
+    outside = OutsideState(model)
+    try:
+        return list(_traced(copy.deepcopy(model), graph=True))
+    finally:
+        outside.restore()
 
 
 def _check_untouched(module: nn.Module) -> None:
@@ -61,6 +73,8 @@ def _check_untouched(module: nn.Module) -> None:
     for name, value in vars(module).items():
         if callable(value) and callable(getattr(type(module), name, None)):
             raise UnknownModelError(f"replaces `{name}` of {type(module).__name__}")
+        if name == "_forward_pre_hooks" and all(hook is give_copies for hook in value.values()):
+            continue  # that of a private copy
         if name.endswith("_hooks") and "state_dict" not in name and value:
             raise UnknownModelError(f"has hooks on {type(module).__name__}")
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
 from graycert._validation import check_integer
-from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.models.protocol import RowwiseStart, evaluate, has_skip
+from graycert.errors import InvalidParameterError
+from graycert.models.protocol import RowwiseStart, evaluate, has_skip, require_skip_logits
 from graycert.models.rowwise_start import rowwise_start
 from graycert.sampling.disjoint_copies import DisjointCopies
 from graycert.sampling.field_graph import FieldGraph, field_graph, whole_graph
@@ -288,13 +288,8 @@ def skip_logits_of(model: nn.Module, x: Tensor) -> Tensor | None:
     """
     if not has_skip(model):
         return None
-    if not hasattr(model, "skip_logits"):
-        raise UnsoundSetupError(
-            "skip-not-local",
-            "`model.skip` is True but the model has no `skip_logits(x)`, so what the skip connection shows of "
-            "non-ablated features is unknown. Add the method, or remove the attribute.",
-        )
-    return torch.as_tensor(model.skip_logits(x))  # type: ignore[operator]
+    require_skip_logits(model)
+    return torch.as_tensor(model.skip_logits(x.clone()))  # type: ignore[operator]
 
 
 def check_scores(out: Any, *, num_nodes: int, x: Tensor) -> Tensor:

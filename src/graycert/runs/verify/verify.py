@@ -67,7 +67,8 @@ def verify(
         checks += redraw(stored, graph, model, ablation_token)
     else:
         steps = stored.setup.num_layers
-        depth = "" if steps is None else f", and that the model has {steps} propagation steps"
+        assumed = ", which is what the user said and nobody counted" if stored.setup.num_layers_assumed else ""
+        depth = "" if steps is None else f", and that the model has {steps} propagation steps{assumed}"
         not_redone.append(
             "what was drawn or evaluated: that it is what the model gives under the smoothing and seed named in "
             f"config.toml{depth}, is taken from the files. The model can check it (`verify(..., model=...)`, "

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from graycert._types import IntArray
-from graycert.audit import audit_model
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import eligible_nodes
 from graycert.graph.receptive_field import receptive_fields
@@ -17,6 +16,7 @@ from graycert.problem import Problem, classified
 from graycert.sampling import evaluation_mode
 from graycert.sampling.voting import check_scores, skip_logits_of
 from graycert.setup import Setup
+from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.threats import NodeFeatureThreat, NodeThreat
 
@@ -35,9 +35,7 @@ class FeaturesOnlyMethod(Method):
 
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model: is it a function of its arguments, and in which fields are eligible nodes counted?"""
-        audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
-        audit.require()
-        return problem.with_setup(num_layers=audit.num_layers)
+        return audited(problem, features_matter=False)[0]
 
     def from_graph(self, problem: Problem) -> FromGraph:
         """Count the nodes that could attack the model if it were shown the graph, so that curves compare."""

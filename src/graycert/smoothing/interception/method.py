@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from graycert._compilation import announced
 from graycert._types import IntArray
-from graycert.audit import audit_model, convolution_of, refuse_exposed_target
+from graycert.audit import convolution_of, refuse_exposed_target
 from graycert.bounds import PATH_BOUNDS, check_bound, evaluate_bounds
 from graycert.bounds.single_source_matrix import single_source_matrix
 from graycert.bounds.two_level import load_kernels
 from graycert.draws import UntilDecided
+from graycert.errors import UnsoundSetupError
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.rules.event_search import search
@@ -22,10 +23,11 @@ from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import drawing, fixed_votes, foresee, the_draws
 from graycert.smoothing.interception.event_aware import event_aware_radii
 from graycert.smoothing.interception.until_decided import conclude_batches, draw_until_decided
+from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.statistics import EstimationVotes, SelectionVotes
 from graycert.statistics.votes import row_sum
-from graycert.threats import StructuralThreat, Threat
+from graycert.threats import NodeThreat, StructuralThreat, Threat
 
 
 class InterceptionMethod(Method):
@@ -38,18 +40,18 @@ class InterceptionMethod(Method):
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model, count its steps, and find what its messages depend on."""
         self.refuse(problem)
-        audit = audit_model(
-            problem.model,
-            problem.data,
-            num_layers=problem.setup.num_layers,
-            ablation_token=problem.ablation_token,
-            seed=problem.setup.seed,
-        )
-        audit.require()
+        problem, audit = audited(problem, ablation_token=problem.ablation_token)
         check_bound(problem.setup.bound, num_layers=audit.num_layers)
+        if audit.reads_num_nodes and isinstance(problem.threat, NodeThreat):
+            raise UnsoundSetupError(
+                "unknown-convolution",
+                "Scores of this model change with the number of nodes of the graph (as with GraphSizeNorm), which an "
+                "adversary who inserts or deletes nodes changes for every target at once. Use NodeFeatureThreat or "
+                "EdgeDeletionThreat, or a model without it.",
+            )
         known = convolution_of(problem.model)
         said = getattr(problem.threat, "convolution", None)
-        return problem.with_setup(num_layers=audit.num_layers, convolution=known or said)
+        return problem.with_setup(convolution=known or said)
 
     def from_graph(self, problem: Problem) -> FromGraph:
         """Bound Δ for every target and radius."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._types import FloatArray, IntArray
-from graycert.audit import audit_model, refuse_exposed_target
+from graycert.audit import refuse_exposed_target
 from graycert.bounds.levine import levine_delta
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
@@ -15,6 +15,7 @@ from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import fixed_votes, foresee, the_draws
+from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.randomized_ablation.draws import build_randomized_ablation_engine
 from graycert.smoothing.randomized_ablation.parameters import RandomizedAblation
@@ -42,15 +43,7 @@ class RandomizedAblationMethod(Method):
         self.refuse(problem)
         if _smoothing(problem).scope == "global":
             return problem.with_setup(num_layers=None)
-        audit = audit_model(
-            problem.model,
-            problem.data,
-            num_layers=problem.setup.num_layers,
-            ablation_token=problem.ablation_token,
-            seed=problem.setup.seed,
-        )
-        audit.require()
-        return problem.with_setup(num_layers=audit.num_layers)
+        return audited(problem, ablation_token=problem.ablation_token)[0]
 
     def from_graph(self, problem: Problem) -> FromGraph:
         """Count the nodes that draws choose from, and those of them that may be hostile."""

@@ -14,7 +14,7 @@ from torch_geometric.nn import MessagePassing
 from graycert._progress import progress_bar
 from graycert._rounding import fraction_up
 from graycert._types import BoolArray, FloatArray, IntArray
-from graycert.audit import audit_model, refuse_exposed_target
+from graycert.audit import refuse_exposed_target
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import Adjacency, receptive_fields
 from graycert.graph.reduced_representatives import ReducedRepresentatives, reduced_representatives
@@ -23,6 +23,7 @@ from graycert.rules import certify_counts
 from graycert.sampling import Purpose
 from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import the_draws
+from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.retention.bound import retention_delta_bound
 from graycert.smoothing.retention.deterministic import DeterministicCertificate, certify_derandomized
@@ -56,9 +57,7 @@ class RetentionMethod(Method):
         """Audit the model; warn of targets that may be hostile themselves, whose radius is 0 at most."""
         self.refuse(problem)
         _warn_of_hostile_targets(problem)
-        audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
-        audit.require()
-        return problem.with_setup(num_layers=audit.num_layers)
+        return audited(problem)[0]
 
     def from_graph(self, problem: Problem) -> FromGraph:
         """Bound Δ for every target, and count kept sets."""

@@ -92,5 +92,7 @@ class SubgraphClassifier:
     def scores(self, edges: Tensor) -> Tensor:
         """Return the class scores of the targets in the graph with these edges, shape (num_targets, num_classes)."""
         with torch.inference_mode(), evaluation_mode(self.model):
-            out = evaluate(self.model, self.rows, edges.to(self.rows.device), rowwise=self.rowwise)[self.targets]
+            out = evaluate(self.model, self.rows.clone(), edges.to(self.rows.device), rowwise=self.rowwise)[
+                self.targets
+            ]
         return out if self.skip_logits is None else out + self.skip_logits

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._types import BoolArray, IntArray
-from graycert.audit import audit_model
 from graycert.errors import UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import EligibleNodes, eligible_nodes
 from graycert.problem import Problem, classified
 from graycert.setup import Setup
+from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
 from graycert.smoothing.subgraphs.flipped_votes import attackable_radius, majority_radius
@@ -62,9 +62,7 @@ class SubgraphMethod(Method):
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model."""
         self.refuse(problem)
-        audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
-        audit.require()
-        return problem.with_setup(num_layers=audit.num_layers)
+        return audited(problem)[0]
 
     def from_graph(self, problem: Problem) -> FromGraph:
         """Count the nodes that may be hostile: within reach, or all others if they may add edges."""

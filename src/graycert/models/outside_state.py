@@ -1,0 +1,332 @@
+"""What a model can remember where a deep copy does not reach: classes, module globals, closures, registries."""
+
+import copy
+import dis
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+_KNOWN = {"torch", "torch_geometric", "torch_scatter", "torch_sparse", "torch_cluster", "pyg_lib", "numpy", "scipy"}
+_BY_NAME = {"globals", "vars", "setattr", "exec", "eval", "__dict__"}
+_MISSING = object()
+_CONTAINERS = (dict, list, set)
+_DATA = (type(None), bool, int, float, str, Tensor, np.ndarray, *_CONTAINERS, tuple)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Somewhere outside the module where a value is kept.
+
+    Args:
+        name: What it is called, for people.
+        key: Its last name.
+        get: Returns the value.
+        put: Replaces it.
+        drop: Removes it.
+    """
+
+    name: str
+    key: str
+    get: Callable[[], Any]
+    put: Callable[[Any], None]
+    drop: Callable[[], None]
+
+
+class OutsideState:
+    """A photograph of all places that the code of a model names, so that it can be put back.
+
+    Args:
+        model: Its classes, the functions that they call, and what these name are looked through, as far as they are
+            not part of torch, PyTorch Geometric, NumPy, SciPy, the standard library or graycert.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._walk = _Walk()
+        for module in model.modules():
+            self._walk.visit_object(module, inside=True)
+        self._kept = [(place, place.get(), _copied(place.get())) for place in self._walk.places]
+        self._names = [(each, set(vars(each))) for each in self._walk.classes]
+
+    @property
+    def stored_names(self) -> set[str]:
+        """Names that functions other than constructors store: attributes, globals."""
+        return {
+            name
+            for function in self._walk.functions
+            if function.__name__ not in ("__init__", "reset_parameters", "__setattr__", "__setstate__")
+            for name in _stored(function, "STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
+        }
+
+    @property
+    def may_remember(self) -> bool:
+        """Whether functions store anything, or containers and caches are within their reach."""
+        holds = any(isinstance(place.get(), _CONTAINERS) for place in self.places)
+        return bool(self.stored_names or self._walk.caches or holds)
+
+    @property
+    def places(self) -> list[Place]:
+        """All places."""
+        return self._walk.places
+
+    def changed(self) -> list[str]:
+        """Return the names of places that hold something else than on the photograph."""
+        names = [place.name for place, _, kept in self._kept if not same_value(place.get(), kept)]
+        return names + [f"{each.__name__}.{name}" for each, before in self._names for name in set(vars(each)) - before]
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for cached in self._walk.caches:
+            cached.cache_clear()
+        for each, before in self._names:
+            for name in set(vars(each)) - before:
+                delattr(each, name)
+        for place, original, kept in self._kept:
+            if same_value(place.get(), kept):
+                continue
+            if original is _MISSING:
+                place.drop()
+                continue
+            _put_back(original, _copied(kept))
+            place.put(original if same_value(original, kept) else kept)
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self.functions: list[types.FunctionType] = []
+        self.classes: list[type] = []
+        self.caches: list[Any] = []
+        self._seen: set[int] = set()
+
+    def _is_new(self, value: Any) -> bool:
+        new = id(value) not in self._seen
+        self._seen.add(id(value))
+        return new
+
+    def visit_object(self, value: Any, *, inside: bool) -> None:
+        """Look through an object; what it holds itself is a place unless it is inside the module."""
+        if not self._is_new(value):
+            return
+        for each in type(value).__mro__:
+            self.visit_class(each)
+        for name, held in list(getattr(value, "__dict__", {}).items()):
+            if not name.startswith("_"):
+                self._visit(held, None if inside else _entry(value.__dict__, name, f"{type(value).__name__}.{name}"))
+
+    def visit_class(self, each: type) -> None:
+        """Look through the attributes of a class and the functions of its methods."""
+        if not _is_foreign(each.__module__) or not self._is_new(each):
+            return
+        self.classes.append(each)
+        for name, held in list(vars(each).items()):
+            if not (name.startswith("__") and isinstance(held, (*_DATA, types.MappingProxyType))):
+                self._visit(held, _attribute(each, name))
+
+    def visit_function(self, function: types.FunctionType) -> None:
+        """Look through what a function names, closes over and has as defaults."""
+        if not _is_foreign(function.__module__ or "") or not self._is_new(function):
+            return
+        self.functions.append(function)
+        names = {name for code in _codes(function.__code__) for name in code.co_names}
+        scope = function.__globals__
+        stored, attributes = _stored(function, "STORE_GLOBAL"), _stored(function, "STORE_ATTR")
+        if names & _BY_NAME:  # what is named cannot be read off the code
+            names |= {name for name, held in scope.items() if isinstance(held, _DATA) and not name.startswith("__")}
+        for name in sorted(names):
+            if name in scope or name in stored:
+                self._visit_global(scope, name, names, attributes, function.__module__)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self._visit(_contents(cell), _cell(cell, name))
+        for number, held in enumerate(function.__defaults__ or ()):
+            self._visit(held, _held(held, f"default {number} of {function.__name__}"))
+        for name, held in (function.__kwdefaults__ or {}).items():
+            self._visit(held, _held(held, f"default {name} of {function.__name__}"))
+        for name, held in list(vars(function).items()):
+            self._visit(held, _entry(vars(function), name, f"{function.__name__}.{name}"))
+
+    def _visit_global(
+        self, scope: dict[str, Any], name: str, names: set[str], attributes: set[str], module: str
+    ) -> None:
+        held = scope.get(name, _MISSING)
+        if isinstance(held, types.ModuleType | type) and not _is_foreign(_home(held)):
+            left = [each for each in sorted(attributes) if isinstance(vars(held).get(each), _DATA)]
+            self.places += [_attribute(held, each) for each in left]  # nothing, or a value left in torch itself
+        if isinstance(held, types.ModuleType):
+            if _is_foreign(held.__name__):
+                for inner in sorted(names & set(vars(held))):
+                    self._visit(vars(held)[inner], _entry(vars(held), inner, f"{held.__name__}.{inner}"))
+        else:
+            self._visit(held, _entry(scope, name, f"{name} in {module}"))
+
+    def _visit(self, held: Any, place: Place | None) -> None:
+        if isinstance(held, staticmethod | classmethod):
+            held = held.__func__
+        elif isinstance(held, property):
+            held = held.fget
+        elif isinstance(held, types.MethodType):
+            self._visit(held.__self__, None)
+            held = held.__func__
+        if hasattr(held, "cache_clear") and hasattr(held, "__wrapped__"):
+            self.caches.append(held)
+            held = held.__wrapped__
+        if isinstance(held, types.FunctionType):
+            self.visit_function(held)
+        elif isinstance(held, type):
+            self.visit_class(held)
+        elif isinstance(held, nn.Module):
+            for module in held.modules():
+                self.visit_object(module, inside=False)
+        elif held is _MISSING or isinstance(held, _DATA):
+            if place is not None:
+                self.places.append(place)
+        elif _is_foreign(type(held).__module__) and hasattr(held, "__dict__"):
+            self.visit_object(held, inside=False)
+
+
+def _is_foreign(module: str) -> bool:
+    root = module.split(".")[0]
+    if root == "graycert":
+        return module.startswith("graycert.zoo")
+    return (root not in _KNOWN and root not in sys.stdlib_module_names) or root == "__main__"
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _entry(holder: dict[str, Any], name: str, text: str) -> Place:
+    return Place(
+        text,
+        name,
+        lambda: holder.get(name, _MISSING),
+        lambda value: holder.__setitem__(name, value),
+        lambda: holder.pop(name, None) and None,
+    )
+
+
+def _home(held: types.ModuleType | type) -> str:
+    return held.__name__ if isinstance(held, types.ModuleType) else held.__module__
+
+
+def _stored(function: types.FunctionType, *operations: str) -> set[str]:
+    return {
+        str(step.argval)
+        for code in _codes(function.__code__)
+        for step in dis.get_instructions(code)
+        if step.opname in operations
+    }
+
+
+def _attribute(each: type | types.ModuleType, name: str) -> Place:
+    return Place(
+        f"{each.__name__}.{name}",
+        name,
+        lambda: vars(each).get(name, _MISSING),
+        lambda value: setattr(each, name, value),
+        lambda: delattr(each, name),
+    )
+
+
+def _cell(cell: types.CellType, name: str) -> Place:
+    def put(value: Any) -> None:
+        cell.cell_contents = value
+
+    return Place(f"closure variable {name}", name, lambda: _contents(cell), put, lambda: None)
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet filled
+        return _MISSING
+
+
+def _held(value: Any, text: str) -> Place:
+    return Place(text, text, lambda: value, lambda _: None, lambda: None)
+
+
+def _copied(value: Any) -> Any:
+    if value is _MISSING:
+        return value
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # holds what cannot be copied: it is then compared by identity
+        return copy.copy(value) if isinstance(value, _CONTAINERS) else value
+
+
+def _put_back(original: Any, kept: Any) -> None:
+    """Give an object that was changed in place its contents back."""
+    if isinstance(original, dict | set):
+        original.clear()
+        original.update(kept)
+    elif isinstance(original, list):
+        original[:] = kept
+    elif isinstance(original, Tensor) and original.shape == kept.shape:
+        with torch.no_grad():
+            original.copy_(kept)
+    elif isinstance(original, np.ndarray) and original.shape == kept.shape:
+        original[...] = kept
+
+
+def same_value(first: Any, second: Any) -> bool:
+    """Return whether two values are equal; tensors and arrays bit for bit, containers entry by entry."""
+    if first is second:
+        return True
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, Tensor):
+        alike = first.shape == second.shape and first.dtype == second.dtype and first.layout == second.layout
+        return alike and bool(((first == second) | (first != first)).all())
+    if isinstance(first, np.ndarray):
+        return first.shape == second.shape and bool(np.array_equal(first, second))
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same_value(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(same_value, first, second))
+    try:
+        return bool(first == second)
+    except Exception:  # foreign comparison
+        return False
+
+
+def emptied(model: nn.Module, outside: OutsideState, *, by_removal: bool) -> list[Callable[[], bool]]:
+    """Empty whatever forward passes store, in a copy of a model and outside it.
+
+    Args:
+        model: A copy.
+        outside: What is outside it; put it back afterwards.
+        by_removal: Whether to remove attributes instead of setting them to None.
+
+    Returns:
+        Per emptied place a function that tells whether something is stored there again.
+    """
+    refilled: list[Callable[[], bool]] = []
+    stored = outside.stored_names
+    for module in model.modules():
+        for name, value in list({**vars(module), **module._buffers}.items()):
+            if isinstance(value, _CONTAINERS) and value and not name.startswith("_"):
+                value.clear()
+                refilled.append(lambda value=value: bool(value))  # type: ignore[misc]
+            elif name in stored and value is not None and isinstance(value, _DATA) and name != "training":
+                delattr(module, name)
+                if not by_removal:
+                    setattr(module, name, None)
+                refilled.append(lambda module=module, name=name: getattr(module, name, None) is not None)  # type: ignore[misc]
+    for place in outside.places:
+        value = place.get()
+        if isinstance(value, _CONTAINERS) and value:
+            value.clear()
+            refilled.append(lambda place=place: bool(place.get()))  # type: ignore[misc]
+        elif place.key in stored and value is not None and value is not _MISSING:
+            place.drop() if by_removal else place.put(None)
+            refilled.append(lambda place=place: place.get() not in (None, _MISSING))  # type: ignore[misc]
+    return refilled

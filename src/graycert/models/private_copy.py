@@ -1,0 +1,108 @@
+"""The caller's model, data and random state stay as they are: everything works on copies."""
+
+import copy
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from graycert.errors import InvalidParameterError
+
+
+def private_copy(model: Any) -> nn.Module:
+    """Return a deep copy of a model that is called with copies of its inputs.
+
+    Whatever is done with it (traced, moved, put into another mode, called with a first step that works in place)
+    leaves the caller's model and data alone. State that a deep copy shares, in classes and module globals, is shared.
+
+    Args:
+        model: Any ``torch.nn.Module``; a copy of a copy is a copy.
+
+    Raises:
+        InvalidParameterError: If it is no module, cannot be copied, or has parameters without values.
+    """
+    if not isinstance(model, nn.Module):
+        raise InvalidParameterError(
+            f"`model` must be a torch.nn.Module with forward(x, edge_index), got {type(model).__name__}."
+        )
+    _refuse_lazy_parameters(model)
+    try:
+        copied = copy.deepcopy(model)
+    except Exception as error:
+        raise InvalidParameterError(
+            f"`model` must allow copy.deepcopy, because graycert works on a copy, got {one_line(error)}. Does it keep "
+            "a result of an earlier call as an attribute?"
+        ) from error
+    if give_copies not in copied._forward_pre_hooks.values():
+        copied.register_forward_pre_hook(give_copies, prepend=True, with_kwargs=True)
+    return copied
+
+
+def give_copies(
+    module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Replace tensors among the inputs of a module by copies (a forward pre-hook)."""
+    del module
+    return tuple(_copied(value) for value in inputs), {name: _copied(value) for name, value in named.items()}
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if type(value) is Tensor else value
+
+
+def one_line(error: BaseException) -> str:
+    """Return kind and first line of an error."""
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}"
+
+
+def _refuse_lazy_parameters(model: nn.Module) -> None:
+    for name, value in [*model.named_parameters(), *model.named_buffers()]:
+        if is_lazy(value):
+            raise InvalidParameterError(
+                f"`model` must have values for all its parameters, got `{name}`, which is made at the first call. Call "
+                "model(data.x, data.edge_index) once, then train it or load its weights."
+            )
+
+
+def refuse_other_type(model: Any, x: Tensor) -> None:
+    """Refuse a model whose weights have another floating-point type than the features, naming both casts.
+
+    Raises:
+        InvalidParameterError: If they differ.
+    """
+    if not isinstance(model, nn.Module):
+        return
+    types = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
+    if len(types) == 1 and x.dtype not in types:
+        theirs, ours = _word(types.pop()), _word(x.dtype)
+        raise InvalidParameterError(
+            f"`model` must have weights of the type of `data.x`, got {theirs} and {ours}. Use model.to(torch.{ours}), "
+            f"or data.x = data.x.to(torch.{theirs})."
+        )
+
+
+def _word(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Leave the global random generators (torch, NumPy, Python), gradient mode and default type as they were."""
+    generators = torch.get_rng_state(), np.random.get_state(), random.getstate()  # noqa: NPY002 (models may use it)
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+    grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(generators[0])
+        np.random.set_state(generators[1])  # noqa: NPY002
+        random.setstate(generators[2])
+        if cuda:
+            torch.cuda.set_rng_state_all(cuda)
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
