@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from graycert._parameters import Parameters
-from graycert.certificates import Certificates, Setup
+from graycert.certificates import Certificates
 from graycert.runs.page import Curve, ReportView, Table
 from graycert.runs.words import (
     NOT_SOUND,
@@ -17,6 +17,7 @@ from graycert.runs.words import (
     statement,
     table_note,
 )
+from graycert.setup import Setup
 
 SHOWN_TARGETS = 200
 SHOWN_ATTACKERS = 6

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from graycert.certificates import Certificates, Setup
+from graycert.certificates import Certificates
 from graycert.draws import Draws, UntilDecided
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio, clean_accuracy
+from graycert.setup import Setup
 
 MOST_GROUPS = 10
 """Budgets of groups that are named in a sentence."""
