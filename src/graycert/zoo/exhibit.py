@@ -1,0 +1,78 @@
+"""A model with the right verdict."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+WIDTH, CLASSES = 8, 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exhibit:
+    """A small model, and whether Lemma 1 (message interception) holds for it.
+
+    Args:
+        kind: What it is an example of.
+        make: Builds the model for a graph with 8 features and 3 classes.
+        local: Whether intercepted messages cannot change a prediction.
+        depth: Number k of propagation steps; of a leaky model: what its layers suggest.
+        counted: Whether the steps can be counted; else ``depth`` must be passed as ``num_layers``.
+        attacked: For a leaky model, the value that hostile nodes take in an attack that works.
+    """
+
+    kind: str
+    make: Callable[[Data], nn.Module]
+    local: bool
+    depth: int
+    counted: bool = True
+    attacked: float = 1e4
+
+
+def zoo_graph(*, num_nodes: int = 60, seed: int = 0, directed: bool = False) -> Data:
+    """Return a graph to show the zoo on: three classes, linked within; one node without edges.
+
+    Args:
+        num_nodes: Number of nodes.
+        seed: Seeds edges and features.
+        directed: Whether edges have one direction.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(num_nodes) % CLASSES
+    pairs = torch.randint(num_nodes // CLASSES, (2, 2 * num_nodes), generator=generator) * CLASSES
+    pairs = pairs + torch.randint(CLASSES, (1, 2 * num_nodes), generator=generator)
+    pairs = pairs[:, (pairs[0] != pairs[1]) & (pairs < num_nodes - 1).all(dim=0)]
+    edges = torch.unique(pairs if directed else torch.cat([pairs, pairs.flip(0)], dim=1), dim=1)
+    x = torch.nn.functional.one_hot(labels, WIDTH) + 0.3 * torch.randn(num_nodes, WIDTH, generator=generator)
+    return Data(x=x, edge_index=edges[:, edges[1].argsort(stable=True)], y=labels)
+
+
+def attack_works(exhibit: Exhibit, data: Data) -> bool:
+    """Attack a leaky model: one hostile node in five, every message intercepted; does another node's output change?
+
+    The attacker acts before the model sees anything: the model is built and called on the attacked graph first, then on
+    a draw in which every edge is deleted. The same is done without an attack, with the same weights.
+
+    Args:
+        exhibit: What to attack.
+        data: The graph.
+    """
+    hostile = torch.arange(int(data.num_nodes or 0)) % 5 == 0
+    attacked = data.x.clone()
+    attacked[hostile] = exhibit.attacked
+    before, after = (_drawn(exhibit, data, x) for x in (data.x, attacked))
+    same = (before == after) | (before.isnan() & after.isnan())
+    return not bool(same[~hostile].all())
+
+
+def _drawn(exhibit: Exhibit, data: Data, x: Tensor) -> Tensor:
+    nothing = torch.empty(2, 0, dtype=torch.long)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        model: Any = exhibit.make(Data(x=x, edge_index=data.edge_index, y=data.y)).eval()
+        model(x.clone(), data.edge_index)
+        scores: Tensor = model(x.clone(), nothing)
+    return scores
