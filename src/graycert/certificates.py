@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from graycert._fields import Field, array_field, declared_arrays
 from graycert._origin import Origin
 from graycert._plain import plain_mapping
-from graycert._types import BoolArray, FloatArray, IntArray, TextArray
+from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray, TextArray
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
 from graycert.draws import AnyDraws, Draws, UntilDecided
 from graycert.errors import InvalidParameterError
@@ -21,7 +21,7 @@ from graycert.rules import CollectiveCertificate, Rule, rule_named, status_of
 from graycert.rules.vote_certificates import check_delta_upper
 from graycert.smoothing import Smoothing
 from graycert.statistics import EstimationVotes, SelectionVotes
-from graycert.statistics.votes import row_sum
+from graycert.statistics.votes import count_classes
 from graycert.threats import CONVOLUTIONS, Threat
 
 if TYPE_CHECKING:
@@ -252,6 +252,14 @@ class Certificates:
         at_least=0,
         doc="n0 votes per class; zeros where a target is evaluated exactly.",
     )
+    selection_no_class: IntArray | None = array_field(
+        kind="int",
+        shape=("targets",),
+        stage="drawn",
+        optional=True,
+        at_least=0,
+        doc="Selection votes whose scores single out no class: one is NaN, or several are the largest. None for zeros.",
+    )
     estimation_votes: IntArray | None = array_field(
         kind="int",
         shape=("targets", "classes"),
@@ -259,6 +267,14 @@ class Certificates:
         optional=True,
         at_least=0,
         doc="Votes per class that bound its probability; zeros where a target is evaluated exactly.",
+    )
+    estimation_no_class: IntArray | None = array_field(
+        kind="int",
+        shape=("targets",),
+        stage="drawn",
+        optional=True,
+        at_least=0,
+        doc="The same of the estimation votes.",
     )
     attackers: IntArray | None = array_field(
         kind="int",
@@ -339,14 +355,33 @@ class Certificates:
 
         None where nothing was drawn, or not the same number for all targets.
         """
-        tables = self.selection_votes, self.estimation_votes
-        if any(table is None or (table.sum(axis=1) != table[0].sum()).any() or not table[0].any() for table in tables):
+        selection, estimation = self.selection_votes, self.estimation_votes
+        if selection is None or estimation is None:
             return None
-        selection, estimation = (table for table in tables if table is not None)
+        for table, no_class in ((selection, self.selection_no_class), (estimation, self.estimation_no_class)):
+            total = table.sum(axis=1) if no_class is None else table.sum(axis=1) + no_class
+            if (total != total[0]).any() or not total[0]:
+                return None
         return (
-            SelectionVotes(selection, row_sum("selection_votes", selection), self._origin),
-            EstimationVotes(estimation, row_sum("estimation_votes", estimation), self._origin),
+            SelectionVotes.drawn(selection, self.selection_no_class, self._origin),
+            EstimationVotes.drawn(estimation, self.estimation_no_class, self._origin),
         )
+
+    @property
+    def votes_for_no_class(self) -> tuple[int, int]:
+        """How many votes, or evaluations where nothing is drawn, single out no class, and how many there are."""
+        for_none, total = 0, 0
+        for table, no_class in (
+            (self.selection_votes, self.selection_no_class),
+            (self.estimation_votes, self.estimation_no_class),
+        ):
+            few = 0 if no_class is None else int(no_class.sum())
+            for_none, total = for_none + few, total + few + (0 if table is None else int(table.sum()))
+        for name, (spec, array) in self.every_array().items():
+            holds_classes = spec.at_least == NO_CLASS and spec.at_most == "classes" and spec.stage == "drawn"
+            if holds_classes and name != "estimation_predictions":  # each of these is an estimation vote
+                for_none, total = for_none + int(np.count_nonzero(array == NO_CLASS)), total + array.size
+        return for_none, total
 
     @property
     def _origin(self) -> Origin:
@@ -569,7 +604,13 @@ def _check_votes(c: Certificates) -> None:
         raise InvalidParameterError("`selection_votes` and `estimation_votes` must be given exactly where draws are.")
     if draws is None or c.selection_votes is None or c.estimation_votes is None:
         return
-    chosen, counted = c.selection_votes.sum(axis=1), c.estimation_votes.sum(axis=1)
+    chosen, counted = (
+        table.sum(axis=1) + (0 if no_class is None else no_class)
+        for table, no_class in (
+            (c.selection_votes, c.selection_no_class),
+            (c.estimation_votes, c.estimation_no_class),
+        )
+    )
     drawn = chosen > 0
     fixed = draws.num_estimation if isinstance(draws, Draws) else None
     most = draws.num_estimation if isinstance(draws, Draws) else draws.max_estimation
@@ -584,15 +625,27 @@ def _check_votes(c: Certificates) -> None:
             "shows where hostile messages could have been the cause."
         )
     if singles is not None:
-        found = [np.count_nonzero(singles == number, axis=1) for number in range(c.setup.num_classes)]
-        if not np.array_equal(np.stack(found, axis=1), c.estimation_votes):
+        found, for_none = count_classes(singles, num_classes=c.setup.num_classes)
+        known = 0 if c.estimation_no_class is None else c.estimation_no_class
+        if not np.array_equal(found, c.estimation_votes) or (for_none != known).any():
             raise InvalidParameterError("`estimation_predictions` must be the votes that `estimation_votes` counts.")
     if (needs == "batches") is (batches is None) or (
-        batches is not None and not np.array_equal(batches.sum(axis=1), c.estimation_votes)
+        batches is not None
+        and not (
+            np.array_equal(batches.sum(axis=1), c.estimation_votes)
+            and _same_sums(c.adds.get("estimation_batches_no_class"), c.estimation_no_class, shape=batches.shape[:2])
+        )
     ):
         raise InvalidParameterError(
             "`estimation_batches` must be the votes that `estimation_votes` counts, and belongs to rule 'sequential'."
         )
+
+
+def _same_sums(parts: IntArray | None, whole: IntArray | None, *, shape: tuple[int, int]) -> bool:
+    """Return whether votes for no class, batch by batch and in all, are absent or agree."""
+    if parts is None or whole is None:
+        return parts is None and whole is None
+    return parts.shape == shape and np.array_equal(parts.sum(axis=1), whole)
 
 
 def _check_collective(collective: object, setup: Setup, *, num_targets: int) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
+from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip
@@ -20,6 +21,7 @@ from graycert.sampling.field_graph import FieldGraph, field_graph, whole_graph
 from graycert.sampling.memory import peak_bytes
 from graycert.sampling.merged_copies import MergedCopies
 from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing
+from graycert.sampling.single_class import prediction_type, voted_class
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
@@ -77,16 +79,16 @@ class VotingEngine:
         first_sample: int = 0,
         progress: Progress | None = None,
     ) -> NDArray[np.int64]:
-        """Return votes per target and class, int64 (num_targets, num_classes); each row sums to ``num_samples``.
+        """Return votes per target and class, int64 (num_targets, num_classes).
 
-        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. A tie of logits
-        goes to the class with the lowest index. Memory does not grow with ``num_samples``.
+        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. What a row lacks to
+        ``num_samples`` are votes for no class (`voted_class`). Memory does not grow with ``num_samples``.
         """
-        num_targets = self.field.targets.numel()
-        total = torch.zeros(num_targets * self.num_classes, dtype=torch.long, device=self.rows.device)
+        num_targets, width = self.field.targets.numel(), self.num_classes - NO_CLASS
+        total = torch.zeros(num_targets * width, dtype=torch.long, device=self.rows.device)
         for target, winner in self._winners(seed, purpose, num_samples, first_sample, progress):
-            total += torch.bincount(target * self.num_classes + winner, minlength=total.numel())
-        return total.reshape(num_targets, self.num_classes).cpu().numpy()
+            total += torch.bincount(target * width + (winner - NO_CLASS), minlength=total.numel())
+        return total.reshape(num_targets, width)[:, -NO_CLASS:].cpu().numpy()
 
     def predictions(
         self,
@@ -96,23 +98,26 @@ class VotingEngine:
         num_samples: int,
         first_sample: int = 0,
         progress: Progress | None = None,
-    ) -> NDArray[np.int16]:
-        """Return the class of every vote that `votes` counts, int16 (num_targets, num_samples), in sample order."""
+    ) -> NDArray[np.signedinteger]:
+        """Return the class of every vote, `NO_CLASS` for none, shape (num_targets, num_samples), in sample order.
+
+        The integers are as wide as the number of classes needs (`prediction_type`).
+        """
         found = [winner for _, winner in self._winners(seed, purpose, num_samples, first_sample, progress)]
         table = torch.cat(found).reshape(num_samples, self.field.targets.numel())
-        return np.ascontiguousarray(table.T.to(torch.int16).cpu().numpy())
+        return np.ascontiguousarray(table.T.cpu().numpy().astype(prediction_type(self.num_classes)))
 
     def _winners(
         self, seed: int, purpose: Purpose, num_samples: int, first_sample: int, progress: Progress | None
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield targets, as positions in the list of targets, and the classes with the largest scores."""
+        """Yield targets, as positions in the list of targets, and the classes that they get votes for."""
         check_integer("num_samples", num_samples, at_least=1)
         num_targets, end, done = self.field.targets.numel(), first_sample + num_samples, 0
         with torch.inference_mode(), evaluation_mode(self.model):
             for low in range(first_sample, end, _CHUNK):
                 samples = torch.arange(low, min(low + _CHUNK, end), device=self.rows.device)
                 for target, scores in self._batches(seed, purpose, samples):
-                    yield target, scores.argmax(dim=1)
+                    yield target, voted_class(scores)
                     before, done = done // num_targets, done + target.numel()
                     if progress is not None and done // num_targets > before:
                         progress(done // num_targets - before)

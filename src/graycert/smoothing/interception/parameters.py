@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from graycert._fields import Field
 from graycert._parameters import parameter
-from graycert._types import BoolArray, FloatArray
+from graycert._types import NO_CLASS, BoolArray, FloatArray
 from graycert._validation import check_mask, check_probability
 from graycert.draws import Draws, UntilDecided
 from graycert.errors import InvalidParameterError
@@ -84,10 +84,10 @@ class InterceptionSmoothing(Smoothing):
             shape=("targets", "samples"),
             stage="drawn",
             optional=True,
-            at_least=0,
+            at_least=NO_CLASS,
             at_most="classes",
             dtype="int16",
-            doc="The class of each estimation vote, which the event-aware rule needs.",
+            doc="The class of each estimation vote, which the event-aware rule needs; -1 for none.",
         ),
         Field(
             name="estimation_batches",
@@ -98,6 +98,16 @@ class InterceptionSmoothing(Smoothing):
             at_least=0,
             dtype="int32",
             doc="Estimation votes between two looks, which the sequential rule needs; zeros once a target is decided.",
+        ),
+        Field(
+            name="estimation_batches_no_class",
+            kind="int",
+            shape=("targets", "batches"),
+            stage="drawn",
+            optional=True,
+            at_least=0,
+            dtype="int32",
+            doc="Estimation votes between two looks that single out no class; None for zeros.",
         ),
         Field(
             name="num_samples",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
-from graycert._types import IntArray
+from graycert._types import NO_CLASS, IntArray
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
@@ -20,6 +20,7 @@ from graycert.models.rowwise_start import rowwise_start
 from graycert.sampling.engine import Progress
 from graycert.sampling.field_graph import FieldGraph, field_graph, whole_graph
 from graycert.sampling.interception import ablate, disjoint_copies
+from graycert.sampling.single_class import voted_class
 from graycert.sampling.streams import CoinStream, Purpose, mix
 from graycert.sampling.voting import ablation_row, check_scores, evaluation_mode, skip_logits_of
 from graycert.smoothing.randomized_ablation.parameters import RandomizedAblation
@@ -124,10 +125,10 @@ class RandomizedAblationEngine:
         first_sample: int = 0,
         progress: Progress | None = None,
     ) -> IntArray:
-        """Return votes per target and class, int64 (num_targets, num_classes); each row sums to ``num_samples``.
+        """Return votes per target and class, int64 (num_targets, num_classes).
 
-        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. A tie of scores goes
-        to the class with the lowest index.
+        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. What a row lacks to
+        ``num_samples`` are votes for no class (`graycert.sampling.single_class`).
         """
         check_integer("num_samples", num_samples, at_least=1)
         samples = torch.arange(first_sample, first_sample + num_samples, device=self.rows.device)
@@ -136,8 +137,8 @@ class RandomizedAblationEngine:
         with torch.inference_mode(), evaluation_mode(self.model):
             for domain in self.domains:
                 for scores in self._batches(domain, CoinStream(seed, purpose), samples):
-                    ones = torch.nn.functional.one_hot(scores.argmax(dim=2), self.num_classes)
-                    votes[domain.places] += ones.sum(dim=0).cpu().numpy()
+                    ones = torch.nn.functional.one_hot(voted_class(scores) - NO_CLASS, self.num_classes - NO_CLASS)
+                    votes[domain.places] += ones.sum(dim=0)[:, -NO_CLASS:].cpu().numpy()
                     done += scores.size(0)
                     if progress is not None and done // len(self.domains) > reported:
                         progress(done // len(self.domains) - reported)

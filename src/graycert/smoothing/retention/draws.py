@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
+from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.errors import UnsoundSetupError
 from graycert.graph import Adjacency, receptive_fields
 from graycert.graph.reduced_representatives import ReducedRepresentatives, reduced_representatives
 from graycert.models.protocol import RowwiseStart, evaluate
 from graycert.models.rowwise_start import rowwise_start
+from graycert.sampling.single_class import voted_class
 from graycert.sampling.streams import CoinStream, Purpose, mix
 from graycert.sampling.voting import check_scores, evaluation_mode, skip_logits_of
 from graycert.smoothing.retention.parameters import UniformRetention
@@ -32,7 +34,7 @@ class RetentionLabels:
 
     Args:
         representatives: All classes of kept sets.
-        labels: Predicted class for each of them, int64 (representatives.num_classes,).
+        labels: Predicted class for each of them, `NO_CLASS` for none, int64 (representatives.num_classes,).
     """
 
     representatives: ReducedRepresentatives
@@ -117,13 +119,13 @@ class NodeRetentionEngine:
             torch.from_numpy(found.membership(low, min(low + step, found.num_classes))).to(self.rows.device)
             for low in range(0, found.num_classes, step)
         )
-        labels = torch.cat([self._scores(field, table).argmax(dim=1) for table in tables])
+        labels = torch.cat([voted_class(self._scores(field, table)) for table in tables])
         return RetentionLabels(found, labels.cpu().numpy())
 
     def votes(
         self, target: int, seed: int, purpose: Purpose, *, num_samples: int, first_sample: int = 0
     ) -> NDArray[np.int64]:
-        """Return how often each class is predicted for drawn kept sets, int64 (num_classes,).
+        """Return how often each class is predicted for drawn kept sets, int64 (num_classes,); the rest single out none.
 
         The kept set of a sample is a function of (seed, purpose, sample number, nodes of the field) alone. Equal
         connected parts are evaluated once.
@@ -148,8 +150,9 @@ class NodeRetentionEngine:
             samples = torch.arange(low, min(low + step, first_sample + num_samples), device=self.rows.device)
             kept = draw_kept_sets(stream, samples, field.nodes, num_kept=field.num_kept)
             parts, times = torch.unique(self._connected(field, kept), dim=0, return_counts=True)
-            labels = self._scores(field, parts).argmax(dim=1)
-            total += torch.zeros_like(total).index_add_(0, labels.cpu(), times.cpu())
+            labels = voted_class(self._scores(field, parts)).cpu()
+            singled_out = labels != NO_CLASS
+            total.index_add_(0, labels[singled_out], times.cpu()[singled_out])
         return cast("NDArray[np.int64]", total.numpy())
 
     def _field(self, target: int) -> _Field:

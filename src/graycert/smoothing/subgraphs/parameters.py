@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from graycert._fields import Field
 from graycert._parameters import parameter
+from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.smoothing.protocol import Claim, Smoothing
 
@@ -47,10 +48,10 @@ class SubgraphVoting(Smoothing):
             kind="int",
             shape=("targets", "subgraphs"),
             stage="drawn",
-            at_least=0,
+            at_least=NO_CLASS,
             at_most="classes",
             dtype="int32",
-            doc="The class that each subgraph votes for.",
+            doc="The class that each subgraph votes for; -1 where its scores single out none.",
         ),
         Field(
             name="num_attackable",
