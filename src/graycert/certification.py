@@ -12,7 +12,7 @@ from graycert.certificates import Certificates, Setup
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.graph import graph_fingerprint
-from graycert.problem import Execution, Problem
+from graycert.problem import Execution, Problem, feature_array
 from graycert.rules import (
     RULES,
     CollectiveCertificate,
@@ -101,6 +101,7 @@ def certify(
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
     """
     from graycert.data import validate_data
+    from graycert.models.precision import check_precision
 
     _check_types(smoothing, threat)
     draws = smoothing.default_draws() if draws is None else draws
@@ -129,7 +130,7 @@ def certify(
         ablation_token=ablation_token,
         execution=Execution() if execution is None else execution,
     )
-    problem.execution.place()
+    check_precision(model, data, device=problem.execution.place())
     problem = method.prepare(problem)
     found = method.from_graph(problem)
     problem = _as_far_as_looked(problem, found)
@@ -266,7 +267,7 @@ def refuse_another_graph(certificates: Certificates, data: Any) -> None:
     Raises:
         InvalidParameterError: If they differ.
     """
-    found = graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), data.x.detach().cpu().numpy())
+    found = graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), feature_array(data.x))
     expected = certificates.setup.graph_fingerprint
     if found != expected:
         raise InvalidParameterError(

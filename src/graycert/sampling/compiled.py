@@ -22,7 +22,7 @@ from graycert.sampling.layered_field import InEdges, layered_field
 from graycert.sampling.layers import Layer, arguments_of, check_magnitudes, kernel_of, project, split_layers
 from graycert.sampling.operations import NormalisedSum, Operation, PlainSum, SoftMedoid, UnknownModelError
 from graycert.sampling.placed_smoothing import AnySmoothing
-from graycert.sampling.single_class import prediction_type
+from graycert.sampling.scores import prediction_type
 from graycert.sampling.streams import CoinStream, Purpose
 
 Progress = Callable[[int], None]

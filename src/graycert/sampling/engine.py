@@ -34,6 +34,6 @@ class Engine(Protocol):
         """Return votes per target and class, int64 (num_targets, num_classes).
 
         Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. What a row lacks to
-        ``num_samples`` are votes for no class (`graycert.sampling.single_class`).
+        ``num_samples`` are votes for no class (`graycert.sampling.scores`).
         """
         ...

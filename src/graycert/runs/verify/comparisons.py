@@ -10,6 +10,7 @@ from graycert.rules import CollectiveCertificate
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
 from graycert.graph import graph_fingerprint
+from graycert.problem import feature_array
 from graycert.certificates import Certificates
 from graycert.runs.verify.findings import VerificationCheck
 
@@ -22,7 +23,7 @@ _SPLITS: dict[str, Callable[..., Any]] = {"inductive": inductive_split, "transdu
 
 def compare_fingerprint(stored: Certificates, graph: Any) -> VerificationCheck:
     """Compare edges, features and sizes of the graph with those that were certified."""
-    found = graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, graph.x.cpu().numpy())
+    found = graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, feature_array(graph.x))
     sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
     same = found == stored.setup.graph_fingerprint and sizes == (stored.setup.num_nodes, stored.setup.num_edges)
     if same:

@@ -24,7 +24,7 @@ def count_votes(
 ) -> None:
     """Add the votes of lanes ``low ... high - 1``; scores that single out no class are a vote for none.
 
-    That is so where the largest score is attained twice exactly, or one is NaN: see `graycert.sampling.single_class`.
+    That is so where the largest score is attained twice exactly, or one is NaN: see `graycert.sampling.scores`.
 
     Args:
         scores: float32 (num_targets, num_classes, LANES).

@@ -16,7 +16,7 @@ from graycert.graph.eligible_nodes import eligible_nodes
 from graycert.graph.receptive_field import receptive_fields
 from graycert.problem import Problem, classified
 from graycert.sampling import evaluation_mode
-from graycert.sampling.single_class import voted_class
+from graycert.sampling.scores import voted_class
 from graycert.sampling.voting import check_scores, skip_logits_of
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method

@@ -28,7 +28,7 @@ from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import EligibleNodes, eligible_nodes
 from graycert.problem import Problem, classified
-from graycert.sampling.single_class import voted_class
+from graycert.sampling.scores import voted_class
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs

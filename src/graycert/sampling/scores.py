@@ -1,4 +1,4 @@
-"""Which class a draw votes for: the one whose score alone is the largest, else none."""
+"""Class scores: the class that a draw votes for, whose score alone is the largest; and when two tables are equal."""
 
 import numpy as np
 import torch
@@ -29,6 +29,18 @@ def voted_class(scores: Tensor) -> Tensor:
     largest, winner = scores.max(dim=-1, keepdim=True)  # NaN, which equals nothing, if one of them is
     alone = (scores == largest).sum(dim=-1) == 1
     return torch.where(alone, winner.squeeze(-1), NO_CLASS)
+
+
+def equal_scores(first: Tensor, second: Tensor, *, tolerance: float | Tensor = 0.0) -> bool:
+    """Return whether scores differ by at most ``tolerance``; NaN and infinity equal themselves alone.
+
+    Example:
+        >>> nan = torch.tensor([torch.nan, 1.0])
+        >>> equal_scores(nan, nan), equal_scores(nan, torch.tensor([0.0, 1.0]))
+        (True, False)
+    """
+    close = (first - second).abs() <= tolerance
+    return bool((close | (first == second) | (first.isnan() & second.isnan())).all())
 
 
 def prediction_type(num_classes: int) -> "np.dtype[np.signedinteger]":
