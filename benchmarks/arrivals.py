@@ -8,17 +8,21 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-import graycert as gc
+import graycert
 from graycert.graph import as_adjacency
 from graycert.sampling import Purpose
 from graycert.sampling.arrivals import ArrivalRecorder
 
 
-def measure(recorder: ArrivalRecorder, targets: np.ndarray, num_samples: int, share: float, rounds: int) -> dict:
+def measure(
+    recorder: ArrivalRecorder, targets: NDArray[np.int64], num_samples: int, share: float, rounds: int
+) -> dict[str, Any]:
     """Return the best time of some rounds and the bytes of the records."""
     wanted = np.random.default_rng(0).random((targets.size, num_samples)) < share
     best = np.inf
@@ -51,8 +55,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    data = gc.load_graph(options.graph)
-    test = gc.inductive_split(data, seed=42).test.nodes.numpy()
+    data = graycert.load_graph(options.graph)
+    test = graycert.inductive_split(data, seed=42).test.nodes.numpy()
     found = []
     print(f"{options.graph}, {options.samples:,} samples, {options.threads} thread(s)")
     print(
@@ -62,8 +66,8 @@ def main() -> None:
     for num_layers in (2, 3):
         recorder = ArrivalRecorder(
             adjacency=as_adjacency(data),
-            smoothing=gc.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794),
-            threat=gc.NodeFeatureThreat(min_distance=1),
+            smoothing=graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794),
+            threat=graycert.NodeFeatureThreat(min_distance=1),
             num_layers=num_layers,
         )
         measure(recorder, test, 512, 1.0, 1)  # compiles

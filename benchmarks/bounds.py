@@ -17,15 +17,15 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from machine import peak_mib
 
 from graycert.bounds.evaluation import evaluate_deltas
 from graycert.graph import Adjacency, as_adjacency, count_simple_paths
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
+from machine import peak_mib
 
-SETTING = {
-    "method": "multiplicative",
+SETTING: dict[str, Any] = {
+    "bound": "multiplicative",
     "smoothing": InterceptionSmoothing(p_delete=0.31, p_ablate=0.794),
     "threat": NodeFeatureThreat(min_distance=1),
 }
@@ -119,7 +119,8 @@ def measure(graph: Adjacency, num_layers: int, num_targets: int | None = None) -
         command = [sys.executable, __file__, "--one", str(file), str(num_layers), str(num_targets)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     sizes = {"layers": num_layers, "nodes": graph.num_nodes, "edges": graph.num_edges, "targets": num_targets}
-    return sizes | json.loads(done.stdout)
+    measured: Record = json.loads(done.stdout)
+    return sizes | measured
 
 
 def measure_here(file: str, num_layers: int, num_targets: int) -> None:
@@ -149,9 +150,9 @@ def measure_here(file: str, num_layers: int, num_targets: int) -> None:
 
 def load(name: str) -> Adjacency:
     """Load and prepare a graph as in the paper."""
-    import graycert as gc
+    import graycert
 
-    return as_adjacency(gc.load_graph(name, undirected=True, drop_self_loops=True, largest_component=True))
+    return as_adjacency(graycert.load_graph(name, undirected=True, drop_self_loops=True, largest_component=True))
 
 
 def thinned(graph: Adjacency, share: float) -> Adjacency:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-import graycert as gc
+import graycert
 from graycert.graph import as_adjacency
 from graycert.smoothing.retention.derandomized_share import derandomized_share
 from graycert.smoothing.retention.parameters import UniformRetention
@@ -29,7 +29,7 @@ def main() -> None:
     records = []
     print(f"{'graph':10} {'k_rel':>6} {'kept sets':>10} {'distinct':>9} {'evaluations':>12} {'seconds':>8} {'load':>5}")
     for name in options.graph or ["cora_ml", "citeseer"]:
-        adjacency = as_adjacency(gc.load_graph(name))
+        adjacency = as_adjacency(graycert.load_graph(name))
         nodes = np.arange(adjacency.num_nodes)
         for kept in KEPT:
             wall, cpu = time.perf_counter(), time.process_time()

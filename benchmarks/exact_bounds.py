@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pretrained import authors_graph
 
-from graycert.bounds.evaluation import DEFAULT_BUDGET, DeltaBounds, evaluate_deltas
+from graycert.bounds import DeltaBounds, evaluate_deltas
+from graycert.bounds.evaluation import DEFAULT_BUDGET
 from graycert.graph import Adjacency, as_adjacency, receptive_fields
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
+from pretrained import authors_graph
 
 SETTINGS = {
     2: ((0.31, 0.794), (0.361449, 0.794), (0.6, 0.6), (0.7, 0.3), (0.8, 0.0), (0.0, 0.85)),
@@ -76,11 +77,11 @@ def main() -> None:
 def compare(adjacency: Adjacency, targets: NDArray[np.int64], setting: Record) -> Record:
     """Return mean radii by Theorem 3 and by search, shares that are proved, seconds, and what less work gives."""
     most = MAX_RADIUS[setting["num_layers"]]
-    loose, _, _ = timed(adjacency, targets, setting, max_radius=most, method="multiplicative")
-    runs = [timed(adjacency, targets, setting, max_radius=most, method="auto") for _ in range(ROUNDS)][1:]
+    loose, _, _ = timed(adjacency, targets, setting, max_radius=most, bound="multiplicative")
+    runs = [timed(adjacency, targets, setting, max_radius=most, bound="auto") for _ in range(ROUNDS)][1:]
     tight = runs[0][0]
     singly = [
-        timed(adjacency, targets[[row]], setting, max_radius=most, method="auto")[1:] for row in range(targets.size)
+        timed(adjacency, targets[[row]], setting, max_radius=most, bound="auto")[1:] for row in range(targets.size)
     ]
     worst = int(np.argmax([seconds for _, seconds in singly]))
     some = tight.num_eligible > 0
@@ -100,10 +101,10 @@ def compare(adjacency: Adjacency, targets: NDArray[np.int64], setting: Record) -
         "worst_field": int(tight.receptive_field_size[worst]),
     }
     if setting["num_layers"] > 2:
-        no_trees, _, _ = timed(adjacency, targets, setting, max_radius=most, method="surrogate")
+        no_trees, _, _ = timed(adjacency, targets, setting, max_radius=most, bound="surrogate")
         record["surrogate"] = float(radii(no_trees)[some].mean())
     for budget in BUDGETS:
-        cheap, _, _ = timed(adjacency, targets, setting, max_radius=most, method="auto", budget=budget)
+        cheap, _, _ = timed(adjacency, targets, setting, max_radius=most, bound="auto", budget=budget)
         record[f"auto_at_2^{budget.bit_length() - 1}"] = float(radii(cheap)[some].mean())
     return record
 
@@ -114,18 +115,19 @@ def timed(
     setting: Record,
     *,
     max_radius: int,
-    method: str,
+    bound: str,
     budget: int = DEFAULT_BUDGET,
 ) -> tuple[DeltaBounds, float, float]:
     """Return bounds, and the seconds of the clock and of the processor."""
     wall, cpu = time.perf_counter(), time.process_time()
-    found = evaluate_deltas(adjacency, targets, max_radius=max_radius, method=method, budget=budget, **setting)
+    found = evaluate_deltas(adjacency, targets, max_radius=max_radius, bound=bound, budget=budget, **setting)
     return found, time.perf_counter() - wall, time.process_time() - cpu
 
 
 def radii(bounds: DeltaBounds) -> NDArray[np.int64]:
     """Return the largest radius with Δ < 1/2 of each target, at most its number of eligible nodes."""
-    return np.minimum((bounds.delta_upper < 0.5).sum(axis=1), bounds.num_eligible)
+    found: NDArray[np.int64] = np.minimum((bounds.delta_upper < 0.5).sum(axis=1), bounds.num_eligible)
+    return found
 
 
 def proved(bounds: DeltaBounds) -> NDArray[np.bool_]:
@@ -136,9 +138,9 @@ def proved(bounds: DeltaBounds) -> NDArray[np.bool_]:
 
 def against_plain(adjacency: Adjacency, targets: NDArray[np.int64], setting: Record) -> Record:
     """Time both searches on those of the small targets for which the plain one has most to do, and compare values."""
-    method = "auto" if setting["num_layers"] == 2 else "surrogate"
+    bound = "auto" if setting["num_layers"] == 2 else "surrogate"
     most = MAX_RADIUS[setting["num_layers"]]
-    bounds, _, _ = timed(adjacency, targets, setting, max_radius=most, method=method)
+    bounds, _, _ = timed(adjacency, targets, setting, max_radius=most, bound=bound)
     degrees = np.diff(adjacency.indptr)[targets]
     last = np.minimum(radii(bounds) + 1, bounds.num_eligible)
     num_sets = np.array([sets_up_to(*pair) for pair in zip(bounds.num_eligible.tolist(), last.tolist(), strict=True)])
@@ -152,7 +154,7 @@ def against_plain(adjacency: Adjacency, targets: NDArray[np.int64], setting: Rec
         started = time.process_time()
         plain = worst_of_all_sets(adjacency, in_neighbors, int(targets[row]), upto, setting)
         slow += time.process_time() - started
-        runs = [timed(adjacency, targets[[row]], setting, max_radius=upto, method=method) for _ in range(3)]
+        runs = [timed(adjacency, targets[[row]], setting, max_radius=upto, bound=bound) for _ in range(3)]
         fast += min(cpu for _, _, cpu in runs)
         error = max(error, float(np.abs(runs[0][0].delta_upper[0] - plain).max()))
     assert error < 1e-9, error
@@ -214,18 +216,18 @@ def miss(in_neighbors: list[list[int]], node: int, hop: int, p_delete: float, st
 def walks(adjacency: Adjacency, steps: int) -> NDArray[np.float64]:
     """Return how many walks of so many edges end at each node."""
     matrix = adjacency.to_csr().T
-    number = np.ones(adjacency.num_nodes)
+    number: NDArray[np.float64] = np.ones(adjacency.num_nodes)
     for _ in range(steps):
-        number = matrix @ number
+        number = np.asarray(matrix @ number)
     return number
 
 
 def test_nodes(name: str) -> tuple[Adjacency, NDArray[np.int64]]:
     """Return a graph, prepared as in the paper, and the test nodes of its split 42."""
-    import graycert as gc
+    import graycert
 
-    data = gc.load_graph(name)
-    return as_adjacency(data), gc.inductive_split(data, seed=42).test.nodes.numpy()
+    data = graycert.load_graph(name)
+    return as_adjacency(data), graycert.inductive_split(data, seed=42).test.nodes.numpy()
 
 
 def shown(value: Any) -> str:

@@ -9,13 +9,14 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch_geometric.nn as pyg
 from torch import nn
 from torch.nn import functional
 
-import graycert as gc
+import graycert
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate
 from graycert.sampling.voting import build_engine
 
@@ -23,16 +24,24 @@ from graycert.sampling.voting import build_engine
 class Layers(nn.Module):
     """Two layers, of which the first may be a chain, with an activation in between."""
 
-    def __init__(self, first: nn.Module, second: nn.Module, activation: Callable, *, before: nn.Module | None = None):
+    def __init__(
+        self,
+        first: nn.Module,
+        second: nn.Module,
+        activation: Callable[[torch.Tensor], torch.Tensor],
+        *,
+        before: nn.Module | None = None,
+    ) -> None:
         super().__init__()
         self.before, self.first, self.second = before, first, second
         self.activation = activation
 
-    def forward(self, x, edge_index):
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
         """Return class scores."""
         if self.before is not None:
             x = self.activation(self.before(x))
-        return self.second(self.activation(self.first(x, edge_index)), edge_index)
+        scores: torch.Tensor = self.second(self.activation(self.first(x, edge_index)), edge_index)
+        return scores
 
 
 def foreign_models(features: int, classes: int) -> dict[str, nn.Module]:
@@ -55,11 +64,18 @@ def foreign_models(features: int, classes: int) -> dict[str, nn.Module]:
     }
 
 
-def textbook_loop(model, data, targets, token, smoothing, num_samples: int) -> torch.Tensor:
+def textbook_loop(
+    model: Any,
+    data: Any,
+    targets: torch.Tensor,
+    token: torch.Tensor,
+    smoothing: graycert.InterceptionSmoothing,
+    num_samples: int,
+) -> torch.Tensor:
     """Return votes (num_targets, num_classes) of one full forward pass per draw (two with skip connection)."""
     stream = CoinStream(0, Purpose.ESTIMATION)
     sampler = InterceptionSampler.of_graph(smoothing, stream, data.edge_index, num_nodes=data.num_nodes)
-    votes = None
+    votes = torch.tensor(0)
     with torch.no_grad():
         for sample in range(num_samples):
             draw = sampler.draw(torch.tensor([sample]))
@@ -67,7 +83,7 @@ def textbook_loop(model, data, targets, token, smoothing, num_samples: int) -> t
             if getattr(model, "skip", False):
                 scores = scores + model.skip_logits(data.x)
             one_hot = torch.nn.functional.one_hot(scores[targets].argmax(dim=1), scores.size(1))
-            votes = one_hot if votes is None else votes + one_hot
+            votes = votes + one_hot
     return votes
 
 
@@ -90,15 +106,15 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    data = gc.load_graph(options.graph)
-    split = gc.inductive_split(data, seed=42)
+    data = graycert.load_graph(options.graph)
+    split = graycert.inductive_split(data, seed=42)
     targets = split.test.nodes
-    smoothing = gc.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
+    smoothing = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
     models = foreign_models(data.x.size(1), int(data.y.max()) + 1)
     for architecture in ("gcn", "gat", "gatv2", "sma"):
         for skip in (True, False):
             name = architecture + (" + skip" if skip else "")
-            models[name] = gc.build_model(architecture, split, skip=skip, seed=0)
+            models[name] = graycert.build_model(architecture, split, skip=skip, seed=0)
     print(f"{options.graph}, {targets.numel()} targets, {options.threads} thread(s), torch {torch.__version__}")
     print(f"{'model':24} {'textbook':>12} {'engine':>12} {'ratio':>8}  {'differing votes':>16}  engine")
     records = []

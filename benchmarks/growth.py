@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 import torch
+
+import graycert
+from graycert.sampling import Purpose, choose_engine
 from machine import peak_mib
 
-import graycert as gc
-from graycert.sampling import Purpose, choose_engine
-
-SMOOTHING = gc.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
+SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
 SHARES = (0.125, 0.25, 0.5, 1.0)
 NUM_SAMPLES = {"compiled": (100, 300, 1_000, 3_000, 10_000), "torch": (10, 30, 100, 300)}
 MEMORY_SAMPLES = {"compiled": (1_000, 100_000), "torch": (100, 1_000)}
@@ -36,7 +36,7 @@ STARTED = time.perf_counter()
 
 def build(architecture: str, data: Any, targets: np.ndarray, *, engine: str = "compiled", **options: Any) -> Any:
     """Return an engine for an untrained model with skip connection."""
-    model = gc.build_model(architecture, data, skip=True, seed=0, **options).eval()
+    model = graycert.build_model(architecture, data, skip=True, seed=0, **options).eval()
     num_layers = model.num_layers
     return choose_engine(model, data, targets, smoothing=SMOOTHING, num_layers=num_layers, engine=engine)
 
@@ -64,8 +64,8 @@ def measurements(options: argparse.Namespace) -> Iterator[Record]:
     if options.large:
         yield {"what": "large", "graph": LARGE, "model": "gat"} | large_run(num_samples=10 if options.quick else 1_000)
         return
-    data = gc.load_graph(options.graph)
-    test = gc.inductive_split(data, seed=42).test.nodes.numpy()
+    data = graycert.load_graph(options.graph)
+    test = graycert.inductive_split(data, seed=42).test.nodes.numpy()
     everyone = np.arange(data.num_nodes)
     rounds, base = options.rounds, {"graph": options.graph}
     for engine, numbers in NUM_SAMPLES.items():
@@ -91,7 +91,7 @@ def measurements(options: argparse.Namespace) -> Iterator[Record]:
             taken = per_sample(build(architecture, data, test, hidden_channels=hidden), rounds)
             yield about | {"what": "width", "width": width, "ms": taken}
     for name in GRAPHS[:3] if options.quick else (*GRAPHS, LARGE):
-        other = gc.load_graph(name)
+        other = graycert.load_graph(name)
         sizes = {"graph": name, "nodes": other.num_nodes, "edges": other.edge_index.size(1)}
         for architecture in ARCHITECTURES[:2]:
             taken = per_sample(build(architecture, other, np.arange(other.num_nodes)), rounds)
@@ -121,8 +121,8 @@ def peak_of(graph: str, engine: str, num_samples: int) -> Record:
 def peak_here(graph: str, engine: str, num_samples: int) -> Record:
     """Draw samples here, and return the peak before the first and after the last."""
     torch.set_num_threads(1)
-    data = gc.load_graph(graph)
-    made = build("gat", data, gc.inductive_split(data, seed=42).test.nodes.numpy(), engine=engine)
+    data = graycert.load_graph(graph)
+    made = build("gat", data, graycert.inductive_split(data, seed=42).test.nodes.numpy(), engine=engine)
     made.votes(0, Purpose.ESTIMATION, num_samples=1)
     before = peak_mib()
     taken = seconds(made, num_samples, 1)
@@ -136,7 +136,7 @@ def large_run(num_samples: int) -> Record:
         _in_process("--command", "train", *graph, "--model", "gat", "--max-epochs", "3", "--out", weights)
         certify = ["certify", *graph, "--model", weights, "--targets", "all", "--out", f"{folder}/run"]
         done = _in_process("--command", *certify, "--n0", str(num_samples), "--n1", str(num_samples))
-    data = gc.load_graph(LARGE)
+    data = graycert.load_graph(LARGE)
     sizes = {"nodes": data.num_nodes, "edges": data.edge_index.size(1)}
     return sizes | {"samples": 2 * num_samples, "threads": 2} | done
 
@@ -155,7 +155,8 @@ def command_here(arguments: list[str]) -> Record:
 def _in_process(*arguments: str) -> Record:
     """Return what this file prints last when it is called with ``arguments``."""
     done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    found: Record = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def main() -> None:

@@ -559,7 +559,7 @@ def curves(
     """Draw one curve per label in a log-log plot, and a line of proportional growth below the highest point."""
     for index, name in enumerate(dict.fromkeys(map(label, records))):
         points = sorted((record[x], record[y]) for record in records if label(record) == name)
-        style = {"color": COLOURS[index], "marker": MARKERS[index], "linestyle": line, "markersize": 5}
+        style: dict[str, Any] = {"color": COLOURS[index], "marker": MARKERS[index], "linestyle": line, "markersize": 5}
         axes.plot(*zip(*points, strict=True), label=name, **style)
     axes.set(xscale="log", yscale="log")
     for axis, column in ((axes.xaxis, x), (axes.yaxis, y)):

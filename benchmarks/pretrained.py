@@ -40,7 +40,9 @@ def authors_data(folder: Path | None = None) -> Any:
     stored = read((folder or data_root().parent / "golden") / "deltas_cora_ml.npz")
     raw = read(data_root() / "cora_ml.npz")
     links, words = (
-        sparse.csr_array(tuple(raw[f"{part}_{array}"] for array in ("data", "indices", "indptr")), raw[f"{part}_shape"])
+        sparse.csr_array(
+            (raw[f"{part}_data"], raw[f"{part}_indices"], raw[f"{part}_indptr"]), shape=tuple(raw[f"{part}_shape"])
+        )
         for part in ("adj", "attr")
     )
     component = sparse.csgraph.connected_components(links, directed=False)[1]

@@ -17,21 +17,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+import graycert
+from graycert.certification import DEFAULT_BUDGETS
+from graycert.problem import Problem
+from graycert.rules import RULES, certified_radius, collective_certificate
 from pretrained import authors_data, authors_graph, pretrained_gat
 
-import graycert as gc
-from graycert.bounds.evaluation import DeltaBounds, evaluate_deltas
-from graycert.bounds.single_source_matrix import single_source_matrix
-from graycert.certificates import NodeCertificates
-from graycert.certification.collective import DEFAULT_BUDGETS, certify_collectively
-from graycert.certification.conclusion import Conclusion, conclude
-from graycert.graph import Adjacency, as_adjacency
-from graycert.rules import certified_radius, collective_certificate, intersection_union_bounds, multiclass_margin
-from graycert.statistics import EstimationVotes
-
 SETTINGS = ((0.31, 0.794), (0.361449, 0.794), (0.7, 0.5))
-RULES = (("sound", "multiplicative"), ("sound", "auto"), ("difference", "auto"), ("event-aware", "auto"))
-TRAINING = gc.InterceptionSmoothing(p_delete=0.01, p_ablate=0.6)
+CONCLUSIONS = (("sound", "multiplicative"), ("sound", "auto"), ("difference", "auto"), ("event-aware", "auto"))
+TRAINING = graycert.InterceptionSmoothing(p_delete=0.01, p_ablate=0.6)
 MAX_RADIUS, ALPHA = 40, 0.01
 RADII = (1, 2, 3, 4)
 Record = dict[str, Any]
@@ -65,10 +60,10 @@ def prepare(options: argparse.Namespace, seed: int) -> tuple[Any, Any, NDArray[n
     """Return model, graph and targets."""
     if options.graph == "authors":
         return pretrained_gat(options.golden), authors_data(options.golden), authors_graph(options.golden)[1]
-    data = gc.load_graph(options.graph)
-    split = gc.inductive_split(data, seed=seed)
-    model = gc.build_model("gat", data, skip=True, seed=seed)
-    record = gc.train(model, split, smoothing=TRAINING, seed=seed)
+    data = graycert.load_graph(options.graph)
+    split = graycert.inductive_split(data, seed=seed)
+    model = graycert.build_model("gat", data, skip=True, seed=seed)
+    record = graycert.train(model, split, smoothing=TRAINING, seed=seed)
     print(f"{options.graph}, seed {seed}: trained {record.epochs} epochs in {record.seconds:.1f} s", flush=True)
     return model, data, split.test.nodes.numpy()
 
@@ -77,69 +72,50 @@ def certify_by_all(
     model: Any, data: Any, targets: NDArray[np.int64], p_delete: float, p_ablate: float, distance: int, seed: int
 ) -> list[Record]:
     """Return what every rule certifies from the votes of one run, and how many targets survive together."""
-    setting: Record = {
-        "smoothing": gc.InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate),
-        "threat": gc.NodeFeatureThreat(min_distance=distance),
-        "num_layers": 2,
-    }
     started = time.perf_counter()
-    run = gc.certify(
+    run = graycert.certify(
         model,
         data,
         targets=targets,
+        smoothing=graycert.InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate),
+        threat=graycert.NodeFeatureThreat(min_distance=distance),
         alpha=ALPHA,
         rule="event-aware",
-        method="auto",
         max_radius=MAX_RADIUS,
         seed=seed,
-        **setting,
+        num_layers=2,
     )
     whole = time.perf_counter() - started
-    adjacency = as_adjacency(data)
-    deltas = {
-        method: evaluate_deltas(adjacency, targets, max_radius=MAX_RADIUS, method=method, **setting)
-        for method in ("multiplicative", "auto")
-    }
-    records = []
-    for rule, method in RULES:
-        started = time.perf_counter()
-        found = conclude_by(rule, adjacency, deltas[method], run, setting)
-        seconds = time.perf_counter() - started
-        assert rule != "event-aware" or np.array_equal(found.radius, run.radius)
-        records.append(
-            {"rule": rule, "method": method, "seconds": seconds} | summarize(found.radius, deltas[method], run)
-        )
+    records, deltas = [], {}
+    for rule, bound in CONCLUSIONS:
+        radius, deltas[bound], seconds = conclude_by(rule, bound, data, run)
+        assert rule != "event-aware" or np.array_equal(radius, run.radius)
+        records.append({"rule": rule, "bound": bound, "seconds": seconds} | summarize(radius, run))
     records[-1]["whole_seconds"] = whole
     if distance == 1:
-        records.append(together(adjacency, data, deltas, run, setting))
+        records.append(together(data, deltas, run))
     return records
 
 
 def conclude_by(
-    rule: str, adjacency: Adjacency, deltas: DeltaBounds, run: NodeCertificates, setting: Record
-) -> Conclusion:
-    """Certify with the votes of ``run`` by another rule."""
-    return conclude(
-        adjacency,
-        deltas,
-        selection_votes=run.selection_votes,
-        estimation_votes=run.estimation_votes,
-        estimation_predictions=run.estimation_predictions,
-        alpha=ALPHA,
-        simultaneous=False,
-        rule=rule,
-        seed=run.seed,
-        **setting,
-    )
+    rule: str, bound: str, data: Any, run: graycert.Certificates
+) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+    """Return radii by another rule and bound from the votes of ``run``, Δ̄, and the seconds that the rule takes."""
+    problem = Problem.stored(run.setup.replace(rule=rule, bound=bound), run.targets, data)
+    found = problem.smoothing.method.from_graph(problem)
+    drawn = {name: value for name, (spec, value) in run.every_array().items() if spec.stage == "drawn"}
+    started = time.perf_counter()
+    concluded = problem.smoothing.method.conclude(problem, found, drawn)
+    return concluded["radius"], found.arrays["delta_upper"], time.perf_counter() - started
 
 
-def summarize(radius: NDArray[np.int64], deltas: DeltaBounds, run: NodeCertificates) -> Record:
+def summarize(radius: NDArray[np.int64], run: graycert.Certificates) -> Record:
     """Return the mean radius and certified ratios, over targets that someone can attack.
 
     No radius counts beyond the number of attackable nodes; a target of which all are harmless counts at every radius.
     """
-    some = deltas.num_eligible > 0
-    capped, most = np.minimum(radius, deltas.num_eligible)[some], deltas.num_eligible[some]
+    some = run.num_eligible > 0
+    capped, most = np.minimum(radius, run.num_eligible)[some], run.num_eligible[some]
     right = (radius >= 0) & (run.prediction == run.labels)
     return {
         "targets": int(some.sum()),
@@ -150,20 +126,19 @@ def summarize(radius: NDArray[np.int64], deltas: DeltaBounds, run: NodeCertifica
     }
 
 
-def together(
-    adjacency: Adjacency, data: Any, deltas: dict[str, DeltaBounds], run: NodeCertificates, setting: Record
-) -> Record:
+def together(data: Any, deltas: dict[str, NDArray[np.float64]], run: graycert.Certificates) -> Record:
     """Return how many targets keep their prediction under one set of hostile nodes shared by all.
 
     "shared": a target that is hostile itself counts as lost. The others suppose that no target is hostile, which at
     distance 1 leaves no other node out; "naive" counts targets whose own certificate covers the number.
     """
     started = time.perf_counter()
-    shared = certify_collectively(run, data, budgets=DEFAULT_BUDGETS)
+    shared = run.against_one_adversary(data, DEFAULT_BUDGETS)
     seconds = time.perf_counter() - started
-    votes = EstimationVotes(run.estimation_votes, run.num_estimation)
-    margin = multiclass_margin(*intersection_union_bounds(votes, run.prediction, alpha=ALPHA / len(run)))
-    matrix = single_source_matrix(adjacency, run.targets, **setting).tolil()
+    assert run.votes is not None
+    margin = RULES["sound"].lead_of(*run.votes, run.prediction, ALPHA / len(run)).margin
+    problem = Problem.stored(run.setup, run.targets, data)
+    matrix = problem.smoothing.method.single_sources(problem).tolil()
     matrix[np.arange(len(run)), run.targets] = 0.0
     record: Record = {
         "rule": "collective",
@@ -173,17 +148,17 @@ def together(
         "shared": shared.num_robust.tolist(),
         "seconds": seconds,
     }
-    for method, bounds in deltas.items():
-        radius = certified_radius(margin, bounds.delta_upper)
+    for bound, delta_upper in deltas.items():
+        radius = certified_radius(margin, delta_upper)
         found = collective_certificate(
             matrix.tocsr(),
             margin,
             budgets=np.array(DEFAULT_BUDGETS),
             radius=radius,
-            whole_field=(radius >= 0) & (radius >= bounds.num_eligible),
+            whole_field=(radius >= 0) & (radius >= run.num_eligible),
         )
-        record[f"naive_{method}"] = found.num_robust_naive.tolist()
-        record[f"shared_by_others_{method}"] = found.num_robust.tolist()
+        record[f"naive_{bound}"] = found.num_robust_naive.tolist()
+        record[f"shared_by_others_{bound}"] = found.num_robust.tolist()
     return record
 
 

@@ -20,13 +20,13 @@ from typing import Any
 import torch
 from torch.nn.functional import one_hot
 
-import graycert as gc
+import graycert
 from graycert.models import InterceptionGNN
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate, choose_engine
 from graycert.sampling.kernels.draws import LANES
 from graycert.sampling.layered_field import layered_field
 
-SMOOTHING = gc.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
+SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
 ARCHITECTURES = ("gcn", "gat", "gatv2", "sma")
 ENGINES = ("torch", "compiled")
 SAMPLES = {"textbook": 5, "torch": 64, "compiled": 2_000}  # per round
@@ -56,6 +56,11 @@ def build(model: InterceptionGNN, data: Any, targets: torch.Tensor, engine: str)
     return made
 
 
+def drawing(engine: Any) -> Callable[[int], Any]:
+    """Return a function that draws so many samples."""
+    return lambda number: engine.votes(0, Purpose.ESTIMATION, num_samples=number)
+
+
 def milliseconds(run: Callable[[int], object], num_samples: int) -> float:
     """Return wall milliseconds per sample."""
     started = time.perf_counter()
@@ -67,8 +72,7 @@ def compare(model: InterceptionGNN, data: Any, targets: torch.Tensor, rounds: in
     """Return median milliseconds per sample of the loop and both engines, and how many votes differ."""
     runs: dict[str, Callable[[int], Any]] = {"textbook": lambda number: textbook_loop(model, data, targets, number)}
     for name in ENGINES:
-        engine = build(model, data, targets, name)
-        runs[name] = lambda number, engine=engine: engine.votes(0, Purpose.ESTIMATION, num_samples=number)
+        runs[name] = drawing(build(model, data, targets, name))
     votes = {name: torch.as_tensor(run(COMPARED)) for name, run in runs.items()}
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -136,7 +140,7 @@ def compile_afresh(model: InterceptionGNN, graph: str) -> Record:
         "import time, torch, sampling\n"
         "torch.set_num_threads(1)\n"
         f"data, split = sampling.load_data({graph!r})\n"
-        f"model = sampling.gc.build_model({model.config.architecture!r}, split, skip=True, seed=0).eval()\n"
+        f"model = sampling.graycert.build_model({model.config.architecture!r}, split, skip=True, seed=0).eval()\n"
         "started = time.perf_counter()\n"
         "sampling.build(model, data, split.test.nodes, 'compiled')\n"
         "print(time.perf_counter() - started)\n"
@@ -155,8 +159,8 @@ def compile_afresh(model: InterceptionGNN, graph: str) -> Record:
 
 def load_data(graph: str) -> tuple[Any, Any]:
     """Return the graph and its split."""
-    data = gc.load_graph(graph)
-    return data, gc.inductive_split(data, seed=42)
+    data = graycert.load_graph(graph)
+    return data, graycert.inductive_split(data, seed=42)
 
 
 def measurements(options: argparse.Namespace) -> Iterator[Record]:
@@ -168,7 +172,7 @@ def measurements(options: argparse.Namespace) -> Iterator[Record]:
         for architecture in ARCHITECTURES:
             for skip in skips:
                 about = {"graph": options.graph, "targets": targets.numel(), "model": architecture, "skip": skip}
-                yield gc.build_model(architecture, split, skip=skip, seed=0).eval(), about
+                yield graycert.build_model(architecture, split, skip=skip, seed=0).eval(), about
 
     for model, about in models((True, False)):
         yield about | compare(model, data, targets, options.rounds)

@@ -11,22 +11,23 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy
 
-import graycert as gc
+import graycert
 from graycert.models import InterceptionGNN
 
 TEXTBOOK_EPOCHS, EPOCHS = 5, 100
 LEARNING_RATE, WEIGHT_DECAY = 1e-3, 5e-4
 
 
-def textbook_loss(model: InterceptionGNN, part, smoothing: gc.InterceptionSmoothing) -> torch.Tensor:
+def textbook_loss(model: InterceptionGNN, part: Any, smoothing: graycert.InterceptionSmoothing) -> torch.Tensor:
     """Return the cross entropy on the nodes of ``part`` under a fresh draw: one full-graph pass (two with skip)."""
     data = part.data
-    ablated = torch.rand(data.num_nodes) < smoothing.p_ablate
-    kept = torch.rand(data.edge_index.size(1)) >= smoothing.p_delete
+    ablated = torch.rand(data.num_nodes) < float(smoothing.p_ablate)
+    kept = torch.rand(data.edge_index.size(1)) >= float(smoothing.p_delete)
     x = torch.where(ablated[:, None], model.ablation_token, data.x.clone())
     scores = model(x, data.edge_index[:, kept])
     if model.skip:
@@ -34,14 +35,14 @@ def textbook_loss(model: InterceptionGNN, part, smoothing: gc.InterceptionSmooth
     return cross_entropy(scores[part.nodes], data.y[part.nodes])
 
 
-def textbook(model: InterceptionGNN, split, smoothing: gc.InterceptionSmoothing, num_epochs: int) -> float:
+def textbook(model: InterceptionGNN, split: Any, smoothing: graycert.InterceptionSmoothing, num_epochs: int) -> float:
     """Train and return wall seconds per epoch."""
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     started = time.perf_counter()
     for _ in range(num_epochs):
         model.train()
         optimizer.zero_grad()
-        textbook_loss(model, split.train, smoothing).backward()
+        torch.autograd.backward(textbook_loss(model, split.train, smoothing))
         optimizer.step()
         model.eval()
         with torch.no_grad():
@@ -49,9 +50,9 @@ def textbook(model: InterceptionGNN, split, smoothing: gc.InterceptionSmoothing,
     return (time.perf_counter() - started) / num_epochs
 
 
-def ours(model: InterceptionGNN, split, smoothing: gc.InterceptionSmoothing, num_epochs: int) -> float:
+def ours(model: InterceptionGNN, split: Any, smoothing: graycert.InterceptionSmoothing, num_epochs: int) -> float:
     """Train and return wall seconds per epoch, preparation included."""
-    record = gc.train(
+    record = graycert.train(
         model,
         split,
         smoothing=smoothing,
@@ -63,7 +64,9 @@ def ours(model: InterceptionGNN, split, smoothing: gc.InterceptionSmoothing, num
     return record.seconds / record.epochs
 
 
-def compare(build: Callable[[], InterceptionGNN], split, smoothing, rounds: int) -> tuple[float, float]:
+def compare(
+    build: Callable[[], InterceptionGNN], split: Any, smoothing: graycert.InterceptionSmoothing, rounds: int
+) -> tuple[float, float]:
     """Return median seconds per epoch, textbook and ours."""
     slow, fast = [], []
     textbook(build(), split, smoothing, 2)
@@ -83,15 +86,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the records to this file")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    split = gc.inductive_split(gc.load_graph(options.graph), seed=42)
-    smoothing = gc.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
+    split = graycert.inductive_split(graycert.load_graph(options.graph), seed=42)
+    smoothing = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
     print(f"{options.graph}, {options.threads} thread(s), torch {torch.__version__}")
     print(f"{'model':14} {'textbook':>12} {'graycert':>12} {'ratio':>8}")
     records = []
     for architecture, skip in (("gat", True), ("gatv2", True), ("gcn", True), ("sma", True), ("gat", False)):
 
         def build() -> InterceptionGNN:
-            return gc.build_model(architecture, split, skip=skip, seed=0)  # noqa: B023
+            return graycert.build_model(architecture, split, skip=skip, seed=0)  # noqa: B023
 
         plain, fast = compare(build, split, smoothing, options.rounds)
         name = architecture + (" + skip" if skip else "")

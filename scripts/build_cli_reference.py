@@ -1,6 +1,7 @@
 """Write the tables of options in docs/cli.md from the commands themselves; with --check only say if they are stale."""
 
 import inspect
+import itertools
 import re
 import sys
 import typing
@@ -11,9 +12,9 @@ from graycert.cli.configs import Config
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 COMMANDS = {
-    "certify": certify.certify,
+    "certify": certify.certify_command(),
     "train": train.train,
-    "bounds": bounds.bounds,
+    "bounds": bounds.bounds_command(),
     "verify": verify.verify,
     "report": report.report,
     "reproduce": reproduce.reproduce,
@@ -33,12 +34,14 @@ def options_table(name: str) -> str:
 
 
 def _options(command: typing.Any) -> typing.Iterator[tuple[str, object, str]]:
-    documented = dict(re.findall(r"^ {8}(\w+): (.+?)$", command.__doc__, re.MULTILINE))
+    described = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)$", inspect.getdoc(command) or "", re.MULTILINE)
+    documented = {name: " ".join(text.split()) for name, text in described}
     for name, parameter in inspect.signature(command).parameters.items():
         kind = typing.get_args(parameter.annotation)[:1] or (parameter.annotation,)
         if isinstance(kind[0], type) and issubclass(kind[0], Config):
             for key, field in kind[0].model_fields.items():
-                yield _flag(key, field.metadata, field.annotation), _default(field.default), field.description or ""
+                meaning = _with_choices(field.description or "", field.annotation)
+                yield _flag(key, field.metadata, field.annotation), _default(field.default), meaning
             continue
         several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
         positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
@@ -57,10 +60,20 @@ def _options(command: typing.Any) -> typing.Iterator[tuple[str, object, str]]:
 def _flag(key: str, metadata: list[typing.Any], annotation: object) -> str:
     flag = key.replace("_", "-")
     if annotation is not bool and bool not in typing.get_args(annotation):
-        return f"`--{flag}`"
+        short = [item.alias for item in metadata if getattr(item, "alias", None)]
+        return ", ".join(f"`{text}`" for text in (f"--{flag}", *itertools.chain(*short)))
     negatives = [item.negative for item in metadata if hasattr(item, "negative")]
     negative = negatives[0] if negatives else (f"--no-{flag}",)
     return ", ".join(f"`{text}`" for text in (f"--{flag}", *negative))
+
+
+def _with_choices(text: str, annotation: object) -> str:
+    """Return a description that names the choices, if there are some and it does not."""
+    kinds = (annotation, *typing.get_args(annotation))
+    choices = [
+        choice for kind in kinds if typing.get_origin(kind) is typing.Literal for choice in typing.get_args(kind)
+    ]
+    return text if all(choice in text for choice in choices) else f"{text} One of: {', '.join(choices)}."
 
 
 def _default(value: object) -> object:

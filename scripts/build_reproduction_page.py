@@ -20,7 +20,7 @@ HEAD = """\
 What the paper says, what we measured, and whether they agree: `graycert reproduce all --scale small`, two cores. Each
 section says what the small scale leaves out. Claims are the paper's in our words, those of `beyond-...` our own. The
 limits within which a number supports a claim are ours too, some of them chosen after a first look at the numbers: read
-the numbers, not only the verdicts. They stand in `src/graycert/experiments/definitions`.
+the numbers, not only the verdicts. They stand in `src/graycert/reproduction/definitions`.
 [How to run it](experiments.md)."""
 
 

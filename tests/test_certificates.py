@@ -26,13 +26,14 @@ def test_arrays_are_copied_and_read_only():
         with pytest.raises(ValueError, match="read-only"):
             getattr(certificates, name)[0] = getattr(certificates, name)[1]
     with pytest.raises(TypeError):
-        certificates.provenance["x"] = 1
+        certificates.setup.provenance["x"] = 1
 
 
-def test_counts_come_from_the_votes():
+def test_counts_are_those_of_the_votes():
     certificates = small_certificates()
-    assert (certificates.num_selection, certificates.num_estimation) == (100, 3_000)
-    assert (certificates.num_classes, certificates.max_radius, len(certificates)) == (3, 8, 6)
+    selection, estimation = certificates.votes
+    assert (selection.num_samples, estimation.num_samples) == (100, 3_000)
+    assert (estimation.num_classes, certificates.delta_upper.shape[1], len(certificates)) == (3, 8, 6)
 
 
 def test_whole_field():
@@ -67,7 +68,7 @@ def test_data_frame():
         *[f"delta_{radius}" for radius in range(1, 9)],
     ]
     assert frame["delta_8"].tolist() == certificates.delta_upper[:, 7].tolist()
-    assert frame["class_name"].tolist() == [certificates.class_names[c] for c in certificates.prediction]
+    assert frame["class_name"].tolist() == [certificates.setup.class_names[c] for c in certificates.prediction]
     assert frame["radius"].tolist() == certificates.radius.tolist()
     plain = small_certificates(named=False).to_dataframe()
     assert {"node_id", "label", "class_name"}.isdisjoint(plain.columns)
@@ -76,35 +77,45 @@ def test_data_frame():
 
 def test_provenance_becomes_plain():
     certificates = small_certificates()
-    assert certificates.provenance["graph"] == {"name": "toy", "share": 0.1}
-    assert type(certificates.provenance["graph"]["share"]) is float
+    assert certificates.setup.provenance["graph"] == {"name": "toy", "share": 0.1}
+    assert type(certificates.setup.provenance["graph"]["share"]) is float
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"targets": np.arange(5)}, "`targets` must have one entry per target"),
-        ({"targets": np.array([0, 1, 2, 3, 4, 50])}, "`targets` must be < 50"),
+        ({"targets": np.arange(5)}, r"must have shape \(5 \(one per target\)"),
+        ({"targets": np.array([0, 1, 2, 3, 4, 50])}, r"`targets` must be in \[0, 49\], got 50"),
         ({"targets": np.zeros(6, int)}, "`targets` must be distinct"),
-        ({"prediction": np.full(6, 3)}, "`prediction` must be < 3"),
-        ({"radius": np.full(6, 9)}, "`radius` must be < 9"),
+        ({"prediction": np.full(6, 3)}, r"`prediction` must be in \[0, 2\], got 3"),
+        (
+            {"radius": np.full(6, 9), "status": np.full(6, "certified")},
+            "`radius` must be <= 8, the largest that was looked at, got 9",
+        ),
         ({"radius": np.full(6, 2)}, "`status` must be"),
         ({"status": np.array(["certified"] * 6)}, "`status` must be"),
-        ({"p_lower": np.full(6, np.nan)}, "`p_lower` must hold one float64"),
-        ({"p_upper": np.full((6, 2), 0.1)}, "`p_upper` must hold one float64"),
+        ({"p_lower": np.full(6, np.nan)}, r"`p_lower` must be in \[0.0, 1.0\], got nan"),
+        ({"p_upper": np.full((6, 2), 0.1)}, "`p_upper` must have shape"),
+        ({"p_upper": np.full(6, 1)}, "`p_upper` must hold float64 numbers"),
         ({"delta_upper": np.full((6, 8), 1.5)}, "`delta_upper` must be in"),
         ({"num_eligible": np.full(6, 30)}, "`num_eligible` must not exceed"),
-        ({"receptive_field_size": np.full(6, 51)}, "`receptive_field_size` must be < 51"),
-        ({"estimation_votes": np.ones((6, 2), int)}, "must have the shape of `selection_votes`"),
-        ({"labels": np.zeros(5, int)}, "`labels` must have one entry per target"),
-        ({"node_ids": np.arange(6)}, "`node_ids` must hold one text per target"),
+        (
+            {"receptive_field_size": np.full(6, 51)},
+            "`receptive_field_size` must be <= 50, the number of nodes of the graph, got 51",
+        ),
+        (
+            {"estimation_votes": np.ones((6, 2), int)},
+            r"`estimation_votes` must have shape \(6 \(one per target\), 3 \(one per class\)\)",
+        ),
+        ({"labels": np.zeros(5, int)}, r"`labels` must have shape \(6 \(one per target\)\)"),
+        ({"node_ids": np.arange(6)}, "`node_ids` must hold texts"),
         ({"class_names": ("a", "b")}, "`class_names` must hold one text per class"),
         ({"alpha": 1.0}, "`alpha` must be in"),
         ({"rule": "fast"}, "`rule` must be one of"),
         ({"seed": -1}, "`seed` must be >= 0"),
         ({"engine": ""}, "`engine` must be a text"),
-        ({"smoothing": (0.1, 0.2)}, "`smoothing` must be an InterceptionSmoothing"),
-        ({"threat": 1}, "`threat` must be a NodeFeatureThreat"),
+        ({"smoothing": (0.1, 0.2)}, "`smoothing` must be a smoothing of graycert"),
+        ({"threat": 1}, "`threat` must be a threat of graycert"),
         ({"threat": NodeFeatureThreat(trusted=np.zeros(3, bool))}, "one entry per node"),
         ({"provenance": {1: "a"}}, "must have text keys"),
         ({"provenance": {"a": {"b": object()}}}, "`provenance.a.b` must be a number"),
@@ -118,6 +129,6 @@ def test_values_that_do_not_fit_are_refused(changes, message):
 
 def test_it_echoes_what_it_was_made_from():
     certificates = small_certificates(smoothing=InterceptionSmoothing(p_delete=0.5, p_ablate=0.5))
-    assert certificates.smoothing.p_delete == 0.5
+    assert certificates.setup.smoothing.p_delete == 0.5
     assert "6 targets" in repr(certificates)
     assert "1 abstained" in repr(certificates)

@@ -18,7 +18,7 @@ _KINDS: dict[Kind, str] = {"int": "iu", "float": "f", "bool": "b", "text": "U"}
 _WORDS: dict[Kind, str] = {"int": "integers", "float": "float64 numbers", "bool": "truth values", "text": "texts"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Field:
     """One array of a result.
 
@@ -30,6 +30,8 @@ class Field:
         stage: Where it comes from: what was asked for, the graph, draws or evaluations of the model, or a conclusion
             from the others. Decides what `verify` computes again, and what `again` takes over.
         optional: Whether a result may lack it.
+        given_for: What a rule needs of votes (`Rule.needs`) where an optional array must be there all the same; arrays
+            of stage "drawn" are left out where a conclusion is drawn anew by a rule that needs something else.
         at_least: Smallest entry.
         at_most: Largest entry: a number, or the name of a size, which is then the first that is too large.
         column: Name in the table of targets; empty if it is stored in votes.npz instead. With ``first``, a prefix.
@@ -42,8 +44,10 @@ class Field:
     kind: Kind
     shape: tuple[str, ...]
     doc: str
+    _: dataclasses.KW_ONLY
     stage: Stage
     optional: bool = False
+    given_for: tuple[str, ...] = ()
     at_least: float | None = None
     at_most: float | str | None = None
     column: str = ""
@@ -106,10 +110,12 @@ class Field:
 _SINGULAR = {"targets": "target", "classes": "class", "radii": "radius", "nodes": "node"}
 
 
-def array_field(**declared: Any) -> Any:
+def array_field(kind: Kind, shape: tuple[str, ...], doc: str, **declared: Any) -> Any:
     """Declare an array among the fields of a dataclass; arguments are those of `Field`, its name follows."""
     default: Any = None if declared.get("optional") else dataclasses.MISSING
-    return dataclasses.field(default=default, metadata={"array": declared})
+    return dataclasses.field(
+        default=default, metadata={"array": {"kind": kind, "shape": shape, "doc": doc, **declared}}
+    )
 
 
 def declared_arrays(owner: Any) -> tuple[Field, ...]:

@@ -10,118 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graycert._consistency import check_together
 from graycert._fields import Field, array_field, declared_arrays
 from graycert._origin import Origin
-from graycert._plain import plain_mapping
 from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray, TextArray
-from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
-from graycert.draws import AnyDraws, Draws, UntilDecided
 from graycert.errors import InvalidParameterError
-from graycert.rules import CollectiveCertificate, Rule, rule_named, status_of
-from graycert.rules.vote_certificates import check_delta_upper
-from graycert.smoothing import Smoothing
+from graycert.rules import CollectiveCertificate
+from graycert.setup import Setup
 from graycert.statistics import EstimationVotes, SelectionVotes
-from graycert.statistics.votes import count_classes
-from graycert.threats import CONVOLUTIONS, Threat
+from graycert.threats import Threat
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setup:
-    """What certificates were made from; all of it is stored.
-
-    Attributes:
-        smoothing: What the classifier is smoothed over. Values per edge are in the order of edges sorted by (target,
-            source), self-loops included (`graycert.graph.CanonicalGraph`), whatever the order of ``edge_index``.
-        threat: Who may do what.
-        draws: How much was drawn; None where nothing is.
-        rule: How votes were concluded from, see `graycert.rules.RULES`; "paper" is NOT SOUND.
-        bound: How Δ̄ was to be bounded, e.g. "auto".
-        alpha: Failure probability, per target or of all of them, see ``simultaneous``; all radii of a target hold
-            jointly.
-        simultaneous: Whether ``alpha`` is the chance that any of the targets is wrong, rather than each.
-        max_radius: Largest radius that was looked at; None where all are known.
-        seed: Seed of all that is drawn or hashed.
-        num_layers: Message-passing steps k of the model; None where nothing is assumed of it.
-        convolution: What the model's messages depend on, where it is known or was said; see `StructuralThreat`.
-        engine: What drew the samples, or evaluated the model.
-        num_classes: Number of classes of the model.
-        graph_fingerprint: Hash of the edges and features of the graph that was certified.
-        edges_fingerprint: Hash of its edges alone, self-loops left out.
-        num_nodes: Nodes of the graph.
-        num_edges: Directed edges of the graph, self-loops included.
-        class_names: Name per class, or None.
-        provenance: Where graph, split and model come from: nested plain values with text keys.
-    """
-
-    smoothing: Smoothing
-    threat: Threat
-    draws: AnyDraws | None
-    rule: str
-    bound: str = "auto"
-    alpha: float = 0.01
-    simultaneous: bool = False
-    max_radius: int | None = 20
-    seed: int = 0
-    num_layers: int | None = None
-    convolution: str | None = None
-    engine: str = "none"
-    num_classes: int = 2
-    graph_fingerprint: str = ""
-    edges_fingerprint: str = ""
-    num_nodes: int = 1
-    num_edges: int = 0
-    class_names: tuple[str, ...] | None = None
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Check every value on its own."""
-        for name, kinds in (("smoothing", Smoothing), ("threat", Threat)):
-            if not isinstance(getattr(self, name), kinds):
-                raise InvalidParameterError(
-                    f"`{name}` must be a {kinds.__name__.lower()} of graycert, got {getattr(self, name)!r}."
-                )
-        if self.draws is not None and not isinstance(self.draws, Draws | UntilDecided):
-            raise InvalidParameterError(f"`draws` must be graycert.Draws or UntilDecided, got {self.draws!r}.")
-        checked: dict[str, Any] = {
-            "rule": rule_named(self.rule).name,
-            "alpha": check_open_unit("alpha", self.alpha, hint="It is a failure probability, e.g. 0.01."),
-            "seed": check_seed(self.seed),
-            "num_classes": check_integer("num_classes", self.num_classes, at_least=2),
-            "num_nodes": check_integer("num_nodes", self.num_nodes, at_least=1),
-            "num_edges": check_integer("num_edges", self.num_edges, at_least=0),
-            "provenance": MappingProxyType(plain_mapping("provenance", self.provenance)),
-        }
-        for name in ("max_radius", "num_layers"):
-            if getattr(self, name) is not None:
-                checked[name] = check_integer(name, getattr(self, name), at_least=1)
-        if not isinstance(self.simultaneous, bool):
-            raise InvalidParameterError(f"`simultaneous` must be True or False, got {self.simultaneous!r}.")
-        for name in ("bound", "engine", "graph_fingerprint", "edges_fingerprint"):
-            if not isinstance(getattr(self, name), str):
-                raise InvalidParameterError(f"`{name}` must be a text, got {getattr(self, name)!r}.")
-        if self.convolution is not None:
-            check_choice("convolution", self.convolution, CONVOLUTIONS)
-        if self.class_names is not None:
-            names = tuple(self.class_names)
-            if len(names) != self.num_classes or not all(isinstance(name, str) for name in names):
-                raise InvalidParameterError(
-                    f"`class_names` must hold one text per class ({self.num_classes}), got {names!r}."
-                )
-            checked["class_names"] = names
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def the_rule(self) -> Rule:
-        """The rule itself."""
-        return rule_named(self.rule)
-
-    def replace(self, **changes: Any) -> "Setup":
-        """Return the set-up with some values changed."""
-        return dataclasses.replace(self, **changes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -141,100 +41,103 @@ class Certificates:
 
     setup: Setup
     targets: IntArray = array_field(
-        kind="int",
-        shape=("targets",),
+        "int",
+        ("targets",),
+        "Node index of each target, distinct.",
         stage="asked",
         at_least=0,
         at_most="nodes",
         column="target",
-        doc="Node index of each target, distinct.",
     )
     node_ids: TextArray | None = array_field(
-        kind="text", shape=("targets",), stage="asked", optional=True, column="node_id", doc="Name per target."
+        "text", ("targets",), "Name per target.", stage="asked", optional=True, column="node_id"
     )
     labels: IntArray | None = array_field(
-        kind="int",
-        shape=("targets",),
+        "int",
+        ("targets",),
+        "True class per target, -1 if unknown.",
         stage="asked",
         optional=True,
         at_least=-1,
         at_most="classes",
         column="label",
-        doc="True class per target, -1 if unknown.",
     )
     prediction: IntArray = array_field(
-        kind="int",
-        shape=("targets",),
+        "int",
+        ("targets",),
+        'Reported class; where the status is "abstained" only the class with most selection votes.',
         stage="concluded",
         at_least=0,
         at_most="classes",
         column="prediction",
-        doc='Reported class; where the status is "abstained" only the class with most selection votes.',
     )
     status: TextArray = array_field(
-        kind="text",
-        shape=("targets",),
+        "text",
+        ("targets",),
+        '"certified" (radius >= 1), "predicted" (radius 0) or "abstained" (radius -1).',
         stage="concluded",
         column="status",
-        doc='"certified" (radius >= 1), "predicted" (radius 0) or "abstained" (radius -1).',
     )
     p_lower: FloatArray | None = array_field(
-        kind="float",
-        shape=("targets",),
+        "float",
+        ("targets",),
+        "Lower bound on the probability of the reported class.",
         stage="concluded",
         optional=True,
+        given_for=("counts", "predictions"),
         at_least=0.0,
         at_most=1.0,
         column="p_lower",
         compared="close",
-        doc="Lower bound on the probability of the reported class.",
     )
     p_upper: FloatArray | None = array_field(
-        kind="float",
-        shape=("targets",),
+        "float",
+        ("targets",),
+        "Upper bound on the probability of every other class.",
         stage="concluded",
         optional=True,
+        given_for=("counts", "predictions"),
         at_least=0.0,
         at_most=1.0,
         column="p_upper",
         compared="close",
-        doc="Upper bound on the probability of every other class.",
     )
     radius: IntArray = array_field(
-        kind="int",
-        shape=("targets",),
+        "int",
+        ("targets",),
+        "Certified budget of the adversary; the largest that was looked at means at least so much.",
         stage="concluded",
         at_least=-1,
         column="radius",
-        doc="Certified budget of the adversary; the largest that was looked at means at least so much.",
     )
     num_eligible: IntArray = array_field(
-        kind="int",
-        shape=("targets",),
+        "int",
+        ("targets",),
+        "What the adversary could choose from for this target, counted as the radius is.",
         stage="graph",
         at_least=0,
         column="num_eligible",
-        doc="What the adversary could choose from for this target, counted as the radius is.",
     )
     receptive_field_size: IntArray = array_field(
-        kind="int",
-        shape=("targets",),
+        "int",
+        ("targets",),
+        "Nodes whose messages can reach the target, the target included.",
         stage="graph",
         at_least=1,
         column="receptive_field_size",
-        doc="Nodes whose messages can reach the target, the target included.",
     )
     delta_methods: TextArray | None = array_field(
-        kind="text",
-        shape=("targets",),
+        "text",
+        ("targets",),
+        'What each target\'s Δ̄ comes from, e.g. "exact".',
         stage="graph",
         optional=True,
         column="delta_method",
-        doc='What each target\'s Δ̄ comes from, e.g. "exact".',
     )
     delta_upper: FloatArray | None = array_field(
-        kind="float",
-        shape=("targets", "radii"),
+        "float",
+        ("targets", "radii"),
+        "Δ̄(ρ) for ρ = 1, 2, ..., an upper bound on the probability that a hostile message arrives.",
         stage="graph",
         optional=True,
         at_least=0.0,
@@ -242,49 +145,48 @@ class Certificates:
         column="delta_",
         first=1,
         compared="close",
-        doc="Δ̄(ρ) for ρ = 1, 2, ..., an upper bound on the probability that a hostile message arrives.",
     )
     selection_votes: IntArray | None = array_field(
-        kind="int",
-        shape=("targets", "classes"),
+        "int",
+        ("targets", "classes"),
+        "n0 votes per class; zeros where a target is evaluated exactly.",
         stage="drawn",
         optional=True,
         at_least=0,
-        doc="n0 votes per class; zeros where a target is evaluated exactly.",
     )
     selection_no_class: IntArray | None = array_field(
-        kind="int",
-        shape=("targets",),
+        "int",
+        ("targets",),
+        "Selection votes whose scores single out no class: one is NaN, or several are the largest. None for zeros.",
         stage="drawn",
         optional=True,
         at_least=0,
-        doc="Selection votes whose scores single out no class: one is NaN, or several are the largest. None for zeros.",
     )
     estimation_votes: IntArray | None = array_field(
-        kind="int",
-        shape=("targets", "classes"),
+        "int",
+        ("targets", "classes"),
+        "Votes per class that bound its probability; zeros where a target is evaluated exactly.",
         stage="drawn",
         optional=True,
         at_least=0,
-        doc="Votes per class that bound its probability; zeros where a target is evaluated exactly.",
     )
     estimation_no_class: IntArray | None = array_field(
-        kind="int",
-        shape=("targets",),
+        "int",
+        ("targets",),
+        "The same of the estimation votes.",
         stage="drawn",
         optional=True,
         at_least=0,
-        doc="The same of the estimation votes.",
     )
     attackers: IntArray | None = array_field(
-        kind="int",
-        shape=("targets", "largest set"),
+        "int",
+        ("targets", "largest set"),
+        "Nodes to protect first: the radius + 1 that harm the target most, as far as is known, padded with -1.",
         stage="concluded",
         optional=True,
         at_least=-1,
         at_most="nodes",
         compared="never",
-        doc="Nodes to protect first: the radius + 1 that harm the target most, as far as is known, padded with -1.",
     )
     adds: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     collective: CollectiveCertificate | None = None
@@ -299,6 +201,11 @@ class Certificates:
             elif not spec.optional:
                 raise InvalidParameterError(f"`{spec.name}` must be given. {spec.doc}")
         object.__setattr__(self, "adds", MappingProxyType(self._checked_adds(sizes)))
+        for spec in (*ARRAYS, *self.setup.smoothing.adds):
+            if self.setup.the_rule.needs in spec.given_for and spec.name not in self.every_array():
+                raise InvalidParameterError(
+                    f"`{spec.name}` must be given for rule '{self.setup.rule}', got None. {spec.doc}"
+                )
         check_together(self)
 
     def _sizes(self) -> dict[str, int]:
@@ -561,112 +468,3 @@ class Certificates:
 
 ARRAYS = declared_arrays(Certificates)
 """The arrays of every result, in the order in which tables show them."""
-
-
-def check_together(c: Certificates) -> None:
-    """Check what no field can know on its own.
-
-    Raises:
-        InvalidParameterError: If values do not fit each other.
-    """
-    setup, size = c.setup, len(c)
-    if size == 0 or np.unique(c.targets).size != size:
-        raise InvalidParameterError("`targets` must be distinct nodes, at least one.")
-    if (c.status != status_of(c.radius)).any():
-        raise InvalidParameterError(
-            "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use "
-            "graycert.certify."
-        )
-    if c.delta_upper is not None:
-        check_delta_upper(c.delta_upper, num_targets=size)
-    if setup.max_radius is not None and (c.radius > setup.max_radius).any():
-        raise InvalidParameterError(
-            f"`radius` must be <= {setup.max_radius}, the largest that was looked at, got {int(c.radius.max())}."
-        )
-    if setup.threat.within_field and (c.num_eligible > c.receptive_field_size).any():
-        raise InvalidParameterError(
-            "`num_eligible` must not exceed `receptive_field_size`: eligible nodes are part of the receptive field."
-        )
-    setup.smoothing.check_graph(num_edges=setup.num_edges, num_nodes=setup.num_nodes)
-    trusted = getattr(setup.threat, "trusted", None)
-    if trusted is not None and trusted.size != setup.num_nodes:
-        raise InvalidParameterError(
-            f"`threat.trusted` must have one entry per node ({setup.num_nodes}), got {trusted.size}."
-        )
-    _check_votes(c)
-    if c.collective is not None:
-        _check_collective(c.collective, setup, num_targets=size)
-
-
-def _check_votes(c: Certificates) -> None:
-    draws, needs = c.setup.draws, c.setup.the_rule.needs
-    if (c.selection_votes is None) != (draws is None) or (c.estimation_votes is None) != (draws is None):
-        raise InvalidParameterError("`selection_votes` and `estimation_votes` must be given exactly where draws are.")
-    if draws is None or c.selection_votes is None or c.estimation_votes is None:
-        return
-    chosen, counted = (
-        table.sum(axis=1) + (0 if no_class is None else no_class)
-        for table, no_class in (
-            (c.selection_votes, c.selection_no_class),
-            (c.estimation_votes, c.estimation_no_class),
-        )
-    )
-    drawn = chosen > 0
-    fixed = draws.num_estimation if isinstance(draws, Draws) else None
-    most = draws.num_estimation if isinstance(draws, Draws) else draws.max_estimation
-    if (chosen[drawn] != draws.num_selection).any() or (counted[~drawn] != 0).any():
-        raise InvalidParameterError(f"`selection_votes` must sum to {draws.num_selection} for every target drawn for.")
-    if (counted > most).any() or (fixed is not None and (counted[drawn] != fixed).any()):
-        raise InvalidParameterError(f"`estimation_votes` must sum to {most} for every target that is drawn for.")
-    singles, batches = c.adds.get("estimation_predictions"), c.adds.get("estimation_batches")
-    if needs == "predictions" and singles is None:
-        raise InvalidParameterError(
-            f"`estimation_predictions` must be given for rule '{c.setup.rule}', got None. Only the class of each vote "
-            "shows where hostile messages could have been the cause."
-        )
-    if singles is not None:
-        found, for_none = count_classes(singles, num_classes=c.setup.num_classes)
-        known = 0 if c.estimation_no_class is None else c.estimation_no_class
-        if not np.array_equal(found, c.estimation_votes) or (for_none != known).any():
-            raise InvalidParameterError("`estimation_predictions` must be the votes that `estimation_votes` counts.")
-    if (needs == "batches") is (batches is None) or (
-        batches is not None
-        and not (
-            np.array_equal(batches.sum(axis=1), c.estimation_votes)
-            and _same_sums(c.adds.get("estimation_batches_no_class"), c.estimation_no_class, shape=batches.shape[:2])
-        )
-    ):
-        raise InvalidParameterError(
-            "`estimation_batches` must be the votes that `estimation_votes` counts, and belongs to rule 'sequential'."
-        )
-
-
-def _same_sums(parts: IntArray | None, whole: IntArray | None, *, shape: tuple[int, int]) -> bool:
-    """Return whether votes for no class, batch by batch and in all, are absent or agree."""
-    if parts is None or whole is None:
-        return parts is None and whole is None
-    return parts.shape == shape and np.array_equal(parts.sum(axis=1), whole)
-
-
-def _check_collective(collective: object, setup: Setup, *, num_targets: int) -> None:
-    if not isinstance(collective, CollectiveCertificate):
-        raise InvalidParameterError(f"`collective` must be a CollectiveCertificate, got {collective!r}.")
-    if setup.smoothing.cell(setup.threat.name, setup.rule, "one adversary").status != "proved":
-        raise InvalidParameterError(
-            f"`collective` needs a sound rule and a threat with a proof, got rule {setup.rule!r}. Leave one of them "
-            "out."
-        )
-    budgets, active = collective.budgets, collective.num_active
-    robust, naive = collective.num_robust, collective.num_robust_naive
-    shapes = {np.shape(values) for values in (budgets, robust, naive, collective.proved_by, collective.solver_status)}
-    possible = (
-        shapes == {(np.size(budgets),)}
-        and np.all(np.diff(budgets, prepend=0) > 0)
-        and np.all((naive >= 0) & (naive <= robust) & (robust <= active))
-        and active <= num_targets
-    )
-    if not possible:
-        raise InvalidParameterError(
-            "`collective` must have one count per rising budget, with 0 <= num_robust_naive <= num_robust <= "
-            f"num_active <= {num_targets}, the number of targets. Use Certificates.against_one_adversary."
-        )

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graycert._types import BoolArray
 from graycert._validation import check_integer
-from graycert.certificates import Certificates, Setup
+from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.graph import graph_fingerprint
@@ -23,6 +23,7 @@ from graycert.rules import (
     status_of,
 )
 from graycert.rules.collective import check_budgets
+from graycert.setup import Setup
 from graycert.smoothing import Follows, FromGraph, Smoothing
 from graycert.threats import Threat
 
@@ -141,8 +142,13 @@ def certify(
 
 def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, Any]) -> Certificates:
     """Do the work of `Certificates.again`."""
-    before, setup = certificates.setup, certificates.setup.replace(**changes)
-    _check_types(setup.smoothing, setup.threat)
+    before = certificates.setup
+    if before.smoothing.examines_all_radii:
+        changes = {name: value for name, value in changes.items() if name != "max_radius"}
+    _check_types(before.smoothing, changes.get("threat", before.threat))
+    setup = before.replace(**changes)
+    said = getattr(setup.threat, "convolution", None)
+    setup = setup.replace(convolution=setup.convolution or said)
     if not setup.threat.is_no_wider_than(before.threat):
         raise InvalidParameterError(
             f"`threat` must be no wider than that of the votes (hostile nodes {before.threat.describe()}), got hostile "
@@ -157,21 +163,27 @@ def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, 
             f"with rule={setup.rule!r} first; the other rules can be concluded from its votes."
         )
     refuse_another_graph(certificates, data)
-    return concluded_anew(certificates.replace(setup=setup, collective=None), data)
+    return concluded_anew(certificates, data, setup)
 
 
-def concluded_anew(certificates: Certificates, data: Any | None) -> Certificates:
-    """Conclude from the stored votes by the set-up as it is: nothing is drawn, and no argument is checked.
+def concluded_anew(certificates: Certificates, data: Any | None, setup: Setup | None = None) -> Certificates:
+    """Conclude from the stored votes by a set-up, theirs if it is None: nothing is drawn, and no argument is checked.
 
-    Without the graph only what follows from votes and from what is stored of the graph is concluded.
+    Without the graph only what follows from votes and from what is stored of the graph is concluded. What the rule does
+    not need is left out, as if votes had been drawn for it.
 
     Raises:
         ValueError: If the smoothing needs the graph and it is missing.
     """
-    method = certificates.setup.smoothing.method
-    problem = Problem.stored(certificates.setup, certificates.targets, data).checked()
+    setup = certificates.setup if setup is None else setup
+    method = setup.smoothing.method
+    problem = Problem.stored(setup, certificates.targets, data).checked()
     stored = {
-        stage: {name: value for name, (spec, value) in certificates.every_array().items() if spec.stage == stage}
+        stage: {
+            name: value
+            for name, (spec, value) in certificates.every_array().items()
+            if spec.stage == stage and (not spec.given_for or setup.the_rule.needs in spec.given_for)
+        }
         for stage in ("graph", "drawn")
     }
     found = FromGraph(arrays=stored["graph"]) if data is None else method.from_graph(problem)

@@ -9,9 +9,9 @@ import numpy as np
 
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer, check_targets
-from graycert.certificates import Setup
 from graycert.errors import InvalidParameterError
 from graycert.graph import CanonicalGraph, graph_fingerprint, longest_chain
+from graycert.setup import Setup
 from graycert.smoothing import Smoothing
 from graycert.threats import Threat
 
@@ -110,7 +110,7 @@ class Problem:
             InvalidParameterError: If they do not fit.
             UnsoundSetupError: ``parallel-edges``.
         """
-        graph = CanonicalGraph.of(data)
+        graph = CanonicalGraph.of(data, merge_parallel=setup.smoothing.allows_parallel_edges)
         return cls(
             setup=setup.replace(
                 smoothing=setup.smoothing.with_canonical_edges(graph.sorted), **describe_graph(data, graph)
@@ -124,7 +124,8 @@ class Problem:
     @classmethod
     def stored(cls, setup: Setup, targets: IntArray, data: Any | None) -> "Problem":
         """Return the problem of a stored result, whose smoothing is in canonical order already; without a model."""
-        graph = None if data is None else CanonicalGraph.of(data)
+        merge = setup.smoothing.allows_parallel_edges
+        graph = None if data is None else CanonicalGraph.of(data, merge_parallel=merge)
         return cls(setup=setup, targets=targets, data=data, graph=graph)
 
     def checked(self) -> "Problem":
@@ -203,10 +204,11 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
         InvalidParameterError: If labels or names of classes are not those of the model's outputs.
     """
     labels, names = getattr(problem.data, "y", None), getattr(problem.data, "class_names", None)
-    if labels is not None and int(labels[problem.targets].max()) >= num_classes:
+    largest = -1 if labels is None else int(labels.detach().cpu().numpy()[problem.targets].max())
+    if largest >= num_classes:
         raise InvalidParameterError(
-            f"`data.y` must be < {num_classes}, the number of classes of the model, got label "
-            f"{int(labels[problem.targets].max())}. Number the classes from 0, in the order of the model's outputs."
+            f"`data.y` must be < {num_classes}, the number of classes of the model, got label {largest}. Number the "
+            "classes from 0, in the order of the model's outputs."
         )
     if names is not None and len(names) != num_classes:
         raise InvalidParameterError(

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from graycert.certificates import NodeCertificates
-from graycert.certification.possible_labels import possible_labels
+import graycert
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.rules import certified_radius, difference_margin_lower, prediction_sets, simultaneous_level
 from graycert.statistics import EstimationVotes, SelectionVotes
@@ -13,8 +12,8 @@ from support.outcomes import all_outcomes, probabilities
 
 
 def sets_at(run, radius, alpha):
-    selection = SelectionVotes(run.selection_votes, run.num_selection)
-    estimation = EstimationVotes(run.estimation_votes, run.num_estimation)
+    selection = SelectionVotes(run.selection_votes, run.setup.draws.num_selection)
+    estimation = EstimationVotes(run.estimation_votes, run.setup.draws.num_estimation)
     return prediction_sets(selection, estimation, run.delta_upper, alpha=alpha)[:, radius]
 
 
@@ -24,7 +23,7 @@ def test_uses_votes_bounds_and_level_of_the_run(simultaneous):
     level = simultaneous_level(0.05, 12) if simultaneous else 0.05
     sizes = set()
     for radius in range(9):
-        found = possible_labels(run, radius=radius)
+        found = run.possible_labels(radius)
         sizes |= set(found.sum(axis=1).tolist())
         assert found.shape == (12, 3)
         assert found.dtype == np.bool_
@@ -35,7 +34,7 @@ def test_uses_votes_bounds_and_level_of_the_run(simultaneous):
 
 def test_the_level_of_a_simultaneous_run_is_stricter():
     sizes = [
-        sum(int(possible_labels(run, radius=radius).sum()) for radius in range(9))
+        sum(int(run.possible_labels(radius).sum()) for radius in range(9))
         for run in (small_certificates(num_targets=40, simultaneous=flag) for flag in (False, True))
     ]
     assert sizes[0] < sizes[1]
@@ -43,18 +42,18 @@ def test_the_level_of_a_simultaneous_run_is_stricter():
 
 def test_sets_are_the_same_after_saving(tmp_path):
     run = small_certificates()
-    stored = NodeCertificates.load(run.save(tmp_path / "run"))
+    stored = graycert.Certificates.load(run.save(tmp_path / "run"))
     for radius in (0, 3):
-        np.testing.assert_array_equal(possible_labels(stored, radius=radius), possible_labels(run, radius=radius))
+        np.testing.assert_array_equal(stored.possible_labels(radius), run.possible_labels(radius))
 
 
 def test_a_single_label_is_where_the_difference_rule_certifies():
     run = small_certificates(rule="difference", num_targets=30)
-    votes = EstimationVotes(run.estimation_votes, run.num_estimation)
-    radii = certified_radius(difference_margin_lower(votes, run.prediction, alpha=run.alpha), run.delta_upper)
+    votes = EstimationVotes(run.estimation_votes, run.setup.draws.num_estimation)
+    radii = certified_radius(difference_margin_lower(votes, run.prediction, alpha=run.setup.alpha), run.delta_upper)
     np.testing.assert_array_equal(radii, run.radius)
     for radius in range(9):
-        np.testing.assert_array_equal(possible_labels(run, radius=radius).sum(axis=1) == 1, run.radius >= radius)
+        np.testing.assert_array_equal(run.possible_labels(radius).sum(axis=1) == 1, run.radius >= radius)
 
 
 def test_exact_coverage_of_a_fixed_attack():
@@ -66,6 +65,8 @@ def test_exact_coverage_of_a_fixed_attack():
         num_targets=size,
         named=False,
         alpha=0.05,
+        draws=graycert.Draws(num_selection=10, num_estimation=40),
+        max_radius=3,
         selection_votes=np.tile([[8, 1, 1]], (size, 1)),
         estimation_votes=outcomes,
         delta_upper=deltas,
@@ -76,7 +77,7 @@ def test_exact_coverage_of_a_fixed_attack():
         receptive_field_size=np.full(size, 4),
     )
     chance = probabilities(outcomes, p)
-    missed = [float(chance[~possible_labels(run, radius=radius)[:, 1]].sum()) for radius in (1, 2, 3)]
+    missed = [float(chance[~run.possible_labels(radius)[:, 1]].sum()) for radius in (1, 2, 3)]
     assert missed[1] <= 0.05
     assert missed[1] > 0.02  # the check has power
     assert missed[0] > missed[1] > missed[2]
@@ -87,7 +88,7 @@ def test_refusals():
     run = small_certificates()
     for radius in (-1, 9, 1.0, True):
         with pytest.raises(InvalidParameterError, match="`radius` must"):
-            possible_labels(run, radius=radius)
+            run.possible_labels(radius)
     with pytest.raises(UnsoundSetupError) as caught:
-        possible_labels(small_certificates(rule="paper"), radius=1)
+        small_certificates(rule="paper").possible_labels(1)
     assert caught.value.slug == "unsound-rule"

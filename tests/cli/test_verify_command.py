@@ -29,10 +29,11 @@ def test_an_untouched_run_verifies(run, capsys):
     found = run_command(capsys, "verify", run)
     assert found.status == 0, found.err
     assert "All of them agree." in found.out
-    assert "drawing the votes" in found.out  # what is not redone is told
+    assert "what was drawn or evaluated" in found.out  # what is not redone is told
     record = run_command(capsys, "verify", run, "--json").record
     names = [check["name"] for check in record["checks"]]
     assert record["passed"]
+    assert len(set(names)) == len(names)
     for name in ("graph", "targets", "label", "delta_upper", "radius", "p_lower", "summary.json", "report.html"):
         assert name in names
 

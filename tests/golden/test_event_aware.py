@@ -73,19 +73,20 @@ def test_mean_radii_of_the_three_rules(min_distance, votes, golden, graph):
     threat = NodeFeatureThreat(min_distance=min_distance)
     majority, selection, estimation, predictions = votes
     deltas = {
-        method: evaluate_deltas(
+        bound: evaluate_deltas(
             adjacency,
             targets,
             smoothing=smoothing,
             threat=threat,
             num_layers=2,
             max_radius=MAX_RADIUS,
-            method=method,
+            bound=bound,
         )
-        for method in ("multiplicative", "auto")
+        for bound in ("multiplicative", "auto")
     }
     loose, exact = (
-        certify_votes(selection, estimation, each.delta_upper, alpha=ALPHA).radius for each in deltas.values()
+        certify_votes(selection, estimation, each, alpha=ALPHA, belongs_to="the same engine, graph and targets").radius
+        for each in deltas.values()
     )
     aware, decided = event_aware_radii(
         adjacency, targets, smoothing, threat, deltas["auto"].delta_upper, majority, predictions

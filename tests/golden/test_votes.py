@@ -21,6 +21,7 @@ from graycert.metrics import (
 from graycert.rules import certify_votes
 from support.exact_binomial import lower_tail_is_at_most, upper_tail_is_at_most
 
+AUTHORS = "Cora-ML's test graph, its 253 targets, a setting of the authors, two layers"
 SETTINGS = [
     "demo_seed0",
     "demo_seed1",
@@ -84,14 +85,18 @@ def of_targets(votes, name, key):
 
 def paper(votes, name, delta_upper):
     return certify_votes(
-        of_targets(votes, name, "pre_votes"), of_targets(votes, name, "votes"), delta_upper, rule="paper"
+        of_targets(votes, name, "pre_votes"),
+        of_targets(votes, name, "votes"),
+        delta_upper,
+        rule="paper",
+        belongs_to=AUTHORS,
     )
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_bounds_and_abstentions_of_all_nodes(votes, name):
     selection, estimation = votes[f"{name}/pre_votes"], votes[f"{name}/votes"]
-    result = certify_votes(selection, estimation, np.zeros((len(selection), 1)), rule="paper")
+    result = certify_votes(selection, estimation, np.zeros((len(selection), 1)), rule="paper", belongs_to=AUTHORS)
     assert (result.prediction == votes[f"{name}/y_hat"]).all()
     ordered = np.sort(selection, axis=1)
     unique_top = ordered[:, -1] > ordered[:, -2]
@@ -159,7 +164,7 @@ def test_sound_certificates_follow_in_rational_arithmetic(votes, deltas, tables,
     selection, estimation = of_targets(votes, name, "pre_votes"), of_targets(votes, name, "votes")
     threat = "eq2"
     delta = deltas[f"delta_pd{tables[name]['p_d']}_pa{tables[name]['p_a']}_{threat}"]
-    sound = certify_votes(selection, estimation, delta)
+    sound = certify_votes(selection, estimation, delta, belongs_to=AUTHORS)
     level = Fraction(0.01) / 2
     checked: dict[tuple[str, int], Fraction] = {}
     for i in range(len(selection)):
@@ -188,7 +193,7 @@ def test_sound_radii_against_the_reference(votes, deltas, tables, name):
     selection, estimation = of_targets(votes, name, "pre_votes"), of_targets(votes, name, "votes")
     threat = "ge1"
     delta = deltas[f"delta_pd{tables[name]['p_d']}_pa{tables[name]['p_a']}_{threat}"]
-    sound = certify_votes(selection, estimation, delta)
+    sound = certify_votes(selection, estimation, delta, belongs_to=AUTHORS)
     reference = paper(votes, name, delta)
     rows = np.arange(len(selection))
     others = estimation.astype(np.int64)

@@ -74,8 +74,8 @@ def test_theorem_3_covers_every_set_of_nodes(directed, joint, num_layers):
         smoothing = InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate)
         arguments = {"smoothing": smoothing, "threat": threat, "num_layers": num_layers, "max_radius": 4}
         graph = to_adjacency(edges, num_nodes)
-        multiplicative = evaluate_deltas(graph, [0], method="multiplicative", **arguments)
-        union = evaluate_deltas(graph, [0], method="union", **arguments)
+        multiplicative = evaluate_deltas(graph, [0], bound="multiplicative", **arguments)
+        union = evaluate_deltas(graph, [0], bound="union", **arguments)
         law = arrival_law(edges, 0, num_layers, Fraction(p_delete), joint=joint)
         distances = hop_distances(edges, 0, num_layers)
         eligible = [

@@ -30,17 +30,18 @@ def adjacency(pairs):
     return Adjacency.from_edge_index(np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T, num_nodes=NUM_NODES)
 
 
-def bounds(pairs, p_delete, p_ablate, threat, num_layers, method="multiplicative"):
+def bounds(pairs, p_delete, p_ablate, threat, num_layers, bound="multiplicative"):
     smoothing = InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate)
-    return delta_bounds(
-        adjacency(pairs), [0, 3], smoothing=smoothing, threat=threat, num_layers=num_layers, max_radius=7, method=method
+    found = delta_bounds(
+        adjacency(pairs), [0, 3], smoothing=smoothing, threat=threat, num_layers=num_layers, max_radius=7, bound=bound
     )
+    return np.asarray(found)
 
 
 @given(edges, probabilities, probabilities, threats, layers)
 def test_bounds_are_probabilities_that_never_fall_with_the_radius(pairs, p_delete, p_ablate, threat, num_layers):
     multiplicative = bounds(pairs, p_delete, p_ablate, threat, num_layers)
-    union = bounds(pairs, p_delete, p_ablate, threat, num_layers, method="union")
+    union = bounds(pairs, p_delete, p_ablate, threat, num_layers, bound="union")
     for values in (multiplicative, union):
         assert ((values >= 0.0) & (values <= 1.0)).all()
         assert (np.diff(values, axis=1) >= 0.0).all()
@@ -48,18 +49,18 @@ def test_bounds_are_probabilities_that_never_fall_with_the_radius(pairs, p_delet
 
 
 @given(edges, probabilities, probabilities, threats, st.integers(1, 4))
-def test_methods_are_ordered(pairs, p_delete, p_ablate, threat, num_layers):
+def test_bounds_are_ordered(pairs, p_delete, p_ablate, threat, num_layers):
     """exact <= surrogate <= multiplicative <= union, on a tree exact = tree <= surrogate; up to what is rounded up."""
-    surrogate = bounds(pairs, p_delete, p_ablate, threat, num_layers, method="surrogate")
+    surrogate = bounds(pairs, p_delete, p_ablate, threat, num_layers, bound="surrogate")
     multiplicative = bounds(pairs, p_delete, p_ablate, threat, num_layers)
-    automatic = bounds(pairs, p_delete, p_ablate, threat, num_layers, method="auto")
+    automatic = bounds(pairs, p_delete, p_ablate, threat, num_layers, bound="auto")
     assert (automatic <= surrogate + 1e-12).all()
     assert (surrogate <= multiplicative + 1e-12).all()
     assert (np.diff(automatic, axis=1) >= 0.0).all()
     if num_layers <= 2:
-        np.testing.assert_array_equal(automatic, bounds(pairs, p_delete, p_ablate, threat, num_layers, method="exact"))
+        np.testing.assert_array_equal(automatic, bounds(pairs, p_delete, p_ablate, threat, num_layers, bound="exact"))
     if tree_shaped(adjacency(pairs), [0, 3], num_layers=num_layers).all():
-        on_tree = bounds(pairs, p_delete, p_ablate, threat, num_layers, method="tree")
+        on_tree = bounds(pairs, p_delete, p_ablate, threat, num_layers, bound="tree")
         np.testing.assert_allclose(on_tree, automatic, rtol=0, atol=1e-12)
 
 

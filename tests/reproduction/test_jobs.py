@@ -15,14 +15,21 @@ import psutil
 import pytest
 from pydantic import ValidationError
 
-import graycert as gc
+import graycert
 from graycert.errors import GraycertError, InvalidFileError
 from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
 from graycert.reproduction.pool import compute, run_jobs
 from graycert.reproduction.results import Results
-from graycert.reproduction.settings import Conclusion, TrainingSettings
+from graycert.reproduction.settings import (
+    Conclusion,
+    DrawSettings,
+    MLPTraining,
+    SmoothingSettings,
+    SparseTraining,
+    TrainingSettings,
+)
 from support.commands import write_graph
 from support.sweep_jobs import Paraboloid
 from support.toy_kind import PlaceJob, SlowJob, SquareJob
@@ -38,14 +45,16 @@ def training(graph, **changes):
     return TrainingSettings(**{**values, **changes})
 
 
+def interception(**changes):
+    return SmoothingSettings.of("interception", **{"p_delete": 0.3, "p_ablate": 0.7, **changes})
+
+
 def job(graph, **changes):
     values = {
-        "training": training(graph),
-        "p_delete": 0.3,
-        "p_ablate": 0.7,
-        "num_selection": 20,
-        "num_estimation": 60,
-        "conclusions": (Conclusion(), Conclusion(min_distance=2, method="auto"), Conclusion(alpha=0.05)),
+        "model": training(graph),
+        "smoothing": interception(),
+        "draws": DrawSettings.of(num_selection=20, num_estimation=60),
+        "conclusions": (Conclusion(), Conclusion(min_distance=2, bound="auto"), Conclusion(alpha=0.05)),
         "max_radius": 5,
     }
     return CertifyJob(**{**values, **changes})
@@ -73,40 +82,65 @@ class CountedJob(Job):
 def test_a_key_names_the_settings_and_nothing_else(graph):
     assert job(graph).key == job(graph).key
     different = [
-        job(graph, p_delete=0.31),
-        job(graph, training=training(graph, seed=1)),
+        job(graph, smoothing=interception(p_delete=0.31)),
+        job(graph, smoothing=SmoothingSettings.of("features-only"), draws=None),
+        job(graph, draws=None),
+        job(graph, draws=DrawSettings.of("until-decided")),
+        job(graph, model=training(graph, seed=1)),
+        job(graph, model=SparseTraining(graph=graph, p_plus=0.0, p_minus=0.6)),
+        job(graph, model=MLPTraining(graph=graph)),
         job(graph, conclusions=(Conclusion(),)),
         job(graph, num_targets=3),
         CountedJob(file="a", number=1),
     ]
     assert len({each.key for each in (job(graph), *different)}) == 1 + len(different)
-    assert job(graph, p_delete=0.3).training.key != training(graph, patience=3).key
+    assert job(graph).model.key != training(graph, patience=3).key
+
+
+def test_equal_parameters_are_equal_however_they_are_written():
+    keys = {job("ring", smoothing=interception(p_delete=zero)).key for zero in (0, 0.0)}
+    assert len(keys) == 1
+    assert SmoothingSettings.of("retention", keep_ratio=0.1) == SmoothingSettings.of("retention", keep_ratio="1/10")
+    assert hash(SmoothingSettings.of("retention", keep_ratio=0.1)) != hash(interception())
+    assert interception().made() == graycert.InterceptionSmoothing(p_delete=0.3, p_ablate=0.7)
 
 
 def test_wrong_settings_are_refused(graph):
-    for wrong in ({"p_delete": 1.2}, {"num_estimation": 0}, {"test_graph": "denser"}, {"radius": 3}):
-        with pytest.raises(ValidationError, match=next(iter(wrong))):
+    for wrong, named in (
+        ({"smoothing": {"name": "interception", "p_delete": 1.2, "p_ablate": 0.7}}, "p_delete"),
+        ({"smoothing": {"name": "interception", "p_delete": 0.2}}, "p_ablate"),
+        ({"smoothing": {"name": "interruption"}}, "interception"),
+        ({"draws": {"num_estimation": 0}}, "num_estimation"),
+        ({"test_graph": "denser"}, "test_graph"),
+        ({"radius": 3}, "radius"),
+        ({"conclusions": (Conclusion(), Conclusion(budgets=(1, 2)))}, "name of its own"),
+        ({"conclusions": ({"threat": "weather"},)}, "threat"),
+    ):
+        with pytest.raises(ValidationError, match=named):
             job(graph, **wrong)
+    with pytest.raises(ValidationError, match="skip"):
+        SparseTraining(graph=graph, p_plus=0.0, p_minus=0.6, skip=True)
 
 
 def test_a_job_certifies_what_certify_certifies(graph, tmp_path):
     lab = Lab(tmp_path)
     found = lab.do(job(graph))
-    data = gc.load_graph(graph)
-    split = gc.inductive_split(data, seed=0, per_class=3)
-    model = gc.build_model("gcn", split, skip=True, seed=0)
-    gc.train(model, split, smoothing=gc.InterceptionSmoothing(p_delete=0.0, p_ablate=0.3), max_epochs=5, seed=0)
+    data = graycert.load_graph(graph)
+    split = graycert.inductive_split(data, seed=0, per_class=3)
+    model = graycert.build_model("gcn", split, skip=True, seed=0)
+    graycert.train(
+        model, split, smoothing=graycert.InterceptionSmoothing(p_delete=0.0, p_ablate=0.3), max_epochs=5, seed=0
+    )
     for conclusion in job(graph).conclusions:
-        expected = gc.certify(
+        expected = graycert.certify(
             model,
             split.test.data,
-            smoothing=gc.InterceptionSmoothing(p_delete=0.3, p_ablate=0.7),
+            smoothing=graycert.InterceptionSmoothing(p_delete=0.3, p_ablate=0.7),
             targets=split.test.nodes,
-            threat=gc.NodeFeatureThreat(min_distance=conclusion.min_distance),
-            method=conclusion.method,
+            threat=graycert.NodeFeatureThreat(min_distance=conclusion.min_distance),
+            bound=conclusion.bound,
             alpha=conclusion.alpha,
-            num_selection=20,
-            num_estimation=60,
+            draws=graycert.Draws(num_selection=20, num_estimation=60),
             max_radius=5,
         )
         for name in ("radius", "num_eligible", "prediction", "p_lower", "p_upper"):
@@ -131,7 +165,7 @@ def test_trees_are_certified_on_the_thinner_graph(graph, tmp_path):
 
 def test_a_model_is_trained_once(graph, tmp_path, monkeypatch):
     first = Lab(tmp_path).model(training(graph))
-    monkeypatch.setattr(gc, "train", None)
+    monkeypatch.setattr(graycert, "train", None)
     again = Lab(tmp_path).model(training(graph))
     for one, other in zip(first.parameters(), again.parameters(), strict=True):
         assert (one == other).all()
@@ -160,7 +194,7 @@ def test_every_job_is_done_once_and_a_failed_one_does_not_stop_the_others(tmp_pa
 
 @pytest.mark.processes
 def test_workers_give_what_one_process_gives(graph, tmp_path):
-    jobs = [job(graph, p_ablate=p_ablate) for p_ablate in (0.6, 0.7)]
+    jobs = [job(graph, smoothing=interception(p_ablate=p_ablate)) for p_ablate in (0.6, 0.7)]
     assert run_jobs(jobs, tmp_path / "two", num_workers=2) == {}
     run_jobs(jobs, tmp_path / "one", num_workers=1)
     for each in jobs:

@@ -398,10 +398,11 @@ def cora(golden_root):
     smoothing = InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
     threat = NodeFeatureThreat(min_distance=1)
     radii = {
-        method: certified_radius(
-            margin, delta_bounds(graph, targets, smoothing=smoothing, threat=threat, method=method)
+        bound: certified_radius(
+            margin,
+            delta_bounds(graph, targets, smoothing=smoothing, threat=threat, num_layers=2, bound=bound).delta_upper,
         )
-        for method in ("multiplicative", "exact")
+        for bound in ("multiplicative", "exact")
     }
     paths = count_simple_paths(graph, targets, num_layers=2)
     single = single_source_bounds(paths.counts, p_delete=0.31, p_ablate=0.794)

@@ -72,7 +72,7 @@ def test_radii_are_never_smaller_than_with_two_bounds():
     p = rng.dirichlet([8, 1, 1, 1], size=60)
     selection, estimation = rng.multinomial(100, p), rng.multinomial(3_000, p)
     deltas = np.repeat(np.linspace(0.02, 0.48, 24)[None], 60, axis=0)
-    plain = certify_votes(selection, estimation, deltas)
+    plain = certify_votes(selection, estimation, deltas, belongs_to="made-up votes and bounds")
     margin = difference_margin_lower(EstimationVotes(estimation, 3_000), plain.prediction, alpha=0.01)
     radius = certified_radius(margin, deltas)
     assert (radius >= plain.radius).all()

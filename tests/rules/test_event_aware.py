@@ -226,7 +226,8 @@ def sound_radius(case, num_samples, num_classes, delta, alpha):
     votes[0] += np.bincount(case.classes, minlength=num_classes)
     votes[0, num_classes - 1] = num_samples - case.classes.size
     selection = np.eye(num_classes, dtype=np.int64)[[num_classes - 1]]
-    return int(certify_votes(selection, votes, np.atleast_2d(delta), alpha=alpha).radius[0])
+    found = certify_votes(selection, votes, np.atleast_2d(delta), alpha=alpha, belongs_to="made-up votes and bounds")
+    return int(found.radius[0])
 
 
 @pytest.mark.parametrize("num_layers", [1, 2, 3])

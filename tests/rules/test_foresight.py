@@ -14,7 +14,7 @@ def test_foresight_is_what_unanimous_votes_give(num_estimation, num_classes, rul
     deltas = np.array([[0.05, 0.2, 0.45], [0.3, 0.49, 0.5], [0.6, 0.7, 0.8]])
     votes = np.zeros((3, num_classes), dtype=int)
     votes[:, 0] = num_estimation
-    best = certify_votes(votes, votes, deltas, rule=rule)
+    best = certify_votes(votes, votes, deltas, rule=rule, belongs_to="made-up votes and bounds")
     foresight = check_can_certify(deltas, num_estimation=num_estimation, num_classes=num_classes, rule=rule)
     assert foresight.best_radius.tolist() == best.radius.tolist()
     lead = best.p_lower[0] - best.p_upper[0]
@@ -28,7 +28,7 @@ def test_no_other_votes_do_better():
     generator = np.random.default_rng(0)
     votes = generator.multinomial(40, [0.9, 0.08, 0.02], size=300)
     deltas = np.full((300, 4), [0.1, 0.2, 0.3, 0.4])
-    radius = certify_votes(votes, votes, deltas).radius
+    radius = certify_votes(votes, votes, deltas, belongs_to="made-up votes and bounds").radius
     foresight = check_can_certify(deltas, num_estimation=40, num_classes=3)
     assert radius.max() <= foresight.best_radius.max()
 

@@ -76,7 +76,7 @@ def test_with_early_stopping_fewer_votes_give_nearly_the_same_radii():
     certificates = SequentialCertificates(selection, deltas)
     for batch in batches:
         certificates.update(batch * certificates.undecided[:, None])
-    fixed = certify_votes(selection, batches.sum(axis=0), deltas).radius
+    fixed = certify_votes(selection, batches.sum(axis=0), deltas, belongs_to="made-up votes and bounds").radius
     assert certificates.num_samples.mean() < 0.7 * 3_000
     assert certificates.radius.mean() >= fixed.mean() - 0.1
 

@@ -12,11 +12,12 @@ from graycert.rules import Status, certify_votes
 from graycert.statistics import EstimationVotes, SelectionVotes
 from support.exact_binomial import lower_tail, upper_tail
 
+MADE_UP = "made-up votes and bounds"
 DELTAS = np.array([[0.05, 0.1, 0.2, 0.3, 0.4, 0.45]])
 
 
 def one(selection, estimation, deltas=DELTAS, **options):
-    return certify_votes([selection], [estimation], deltas, **options)
+    return certify_votes([selection], [estimation], deltas, belongs_to=MADE_UP, **options)
 
 
 def test_result_types():
@@ -24,12 +25,13 @@ def test_result_types():
         np.array([[9, 1, 0], [4, 3, 3], [4, 3, 3]], dtype=np.int16),
         np.array([[900, 50, 50], [500, 250, 250], [340, 330, 330]], dtype=np.int32),
         np.array([[0.1, 0.2], [0.3, 0.3], [0.0, 0.0]]),
+        belongs_to=MADE_UP,
     )
     assert result.prediction.dtype == result.radius.dtype == np.int64
     assert result.p_lower.dtype == result.p_upper.dtype == np.float64
     assert result.status.tolist() == [Status.CERTIFIED, Status.PREDICTED, Status.ABSTAINED]
     assert result.radius.tolist() == [2, 0, -1]
-    assert (result.rule, result.alpha) == ("sound", 0.01)
+    assert (result.rule, result.alpha, result.belongs_to) == ("sound", 0.01, MADE_UP)
 
 
 def test_every_status_explains_itself():
@@ -97,14 +99,14 @@ def test_no_certificate_at_the_boundary_that_exact_arithmetic_refuses(counts, ul
     """Δ̄ is placed within a few units in the last place of the largest certifiable value."""
     counts[:, 0] += 60
     counts[:, 1] += counts.sum(axis=1).max() - counts.sum(axis=1)
-    plain = certify_votes(counts, counts, np.zeros((len(counts), 1)), alpha=alpha)
+    plain = certify_votes(counts, counts, np.zeros((len(counts), 1)), alpha=alpha, belongs_to=MADE_UP)
     lead = [
         2 * Fraction(low) - 1 if counts.shape[1] == 2 else Fraction(low) - Fraction(high)
         for low, high in zip(plain.p_lower.tolist(), plain.p_upper.tolist(), strict=True)
     ]
     half = np.array([min(max(float(value / 2), 0.0), 1.0) for value in lead])
     deltas = np.clip(half + ulps * np.spacing(half), 0.0, 1.0)[:, None]
-    radius = certify_votes(counts, counts, deltas, alpha=alpha).radius
+    radius = certify_votes(counts, counts, deltas, alpha=alpha, belongs_to=MADE_UP).radius
     for value, delta, found in zip(lead, deltas[:, 0].tolist(), radius.tolist(), strict=True):
         assert found < 1 or value > 2 * Fraction(delta)
         assert found == 1 or value <= 2 * Fraction(delta) * (1 + Fraction(1, 2**50)) + Fraction(1, 2**52)
@@ -129,11 +131,11 @@ def test_radius_is_capped_at_the_columns_and_stops_at_the_first_failure():
 
 def test_vote_types_are_accepted_and_cannot_be_swapped():
     selection, estimation = SelectionVotes([[9, 1]], 10), EstimationVotes([[90, 10]], 100)
-    assert certify_votes(selection, estimation, [[0.1]]).radius[0] == 1
+    assert certify_votes(selection, estimation, [[0.1]], belongs_to=MADE_UP).radius[0] == 1
     with pytest.raises(InvalidParameterError, match="draw new ones"):
-        certify_votes(selection, selection, [[0.1]])
+        certify_votes(selection, selection, [[0.1]], belongs_to=MADE_UP)
     with pytest.raises(InvalidParameterError, match="swapped"):
-        certify_votes(estimation, estimation, [[0.1]])
+        certify_votes(estimation, estimation, [[0.1]], belongs_to=MADE_UP)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +168,7 @@ def test_wrong_arguments_are_refused(changes, message):
         "selection_votes": [[9, 1]],
         "estimation_votes": [[90, 10]],
         "delta_upper": [[0.1]],
+        "belongs_to": MADE_UP,
     } | changes
     with pytest.raises(InvalidParameterError, match=message):
         certify_votes(**arguments)
@@ -184,9 +187,9 @@ def test_wrong_certificates_are_rare_at_a_critical_instance():
     keep = selection.argmax(axis=1) == 0
     estimation = generator.multinomial(3_000, p, size=20_000)
     deltas = np.full((20_000, 1), (0.6 - 0.21) / 2)
-    wrong = {
-        rule: (keep & (certify_votes(selection, estimation, deltas, alpha=0.05, rule=rule).radius >= 1)).mean()
-        for rule in ("sound", "paper")
-    }
+    wrong = {}
+    for rule in ("sound", "paper"):
+        found = certify_votes(selection, estimation, deltas, alpha=0.05, rule=rule, belongs_to=MADE_UP)
+        wrong[rule] = (keep & (found.radius >= 1)).mean()
     assert wrong["sound"] <= 0.0578
     assert wrong["paper"] > 0.0578

@@ -7,7 +7,7 @@ import tomllib
 import numpy as np
 import pytest
 
-from graycert.certificates import NodeCertificates
+from graycert import Certificates
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from support.certificates import small_certificates
@@ -30,27 +30,33 @@ def run(tmp_path):
 def test_probabilities_are_loaded_bit_by_bit(tmp_path, which):
     saved = small_certificates(smoothing=SMOOTHINGS[which])
     run = saved.save(tmp_path / "run")
-    loaded = NodeCertificates.load(run)
-    assert loaded.smoothing == saved.smoothing
+    loaded = Certificates.load(run)
+    assert loaded.setup == saved.setup
     assert loaded.summary() == saved.summary()
     said = tomllib.loads((run / "config.toml").read_text())["smoothing"]
     assert said["p_delete"] == ("per edge" if which != "nodes" else 0.31)
     assert said["p_ablate"] == ("per node" if which != "edges" else 0.1 + 0.2)
     with np.load(run / "votes.npz", allow_pickle=False) as votes:
-        assert {"p_delete", "p_ablate"} & set(votes.files) == {
-            name for name in ("p_delete", "p_ablate") if not isinstance(getattr(saved.smoothing, name), float)
+        assert {"smoothing.p_delete", "smoothing.p_ablate"} & set(votes.files) == {
+            f"smoothing.{name}"
+            for name in ("p_delete", "p_ablate")
+            if not isinstance(getattr(saved.setup.smoothing, name), float)
         }
 
 
-def test_a_run_with_numbers_is_stored_as_before(tmp_path):
+def test_numbers_are_stored_as_numbers(tmp_path):
     run = small_certificates().save(tmp_path / "run")
-    assert tomllib.loads((run / "config.toml").read_text())["smoothing"] == {"p_delete": 0.31, "p_ablate": 0.1 + 0.2}
+    assert tomllib.loads((run / "config.toml").read_text())["smoothing"] == {
+        "name": "interception",
+        "p_delete": 0.31,
+        "p_ablate": 0.1 + 0.2,
+    }
     with np.load(run / "votes.npz", allow_pickle=False) as votes:
-        assert not {"p_delete", "p_ablate"} & set(votes.files)
+        assert not {name for name in votes.files if name.startswith("smoothing.")}
 
 
 def test_people_are_told_the_range(run):
-    loaded = NodeCertificates.load(run)
+    loaded = Certificates.load(run)
     edges = f"{EDGES.min()}..{EDGES.max()} (per edge)"
     nodes = f"{NODES.min()}..{NODES.max()} (per node)"
     for text in (loaded.summary(), (run / "report.html").read_text(), json.loads((run / "summary.json").read_text())):
@@ -82,16 +88,16 @@ def rewrite_votes(run, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"p_delete": None}, r"config\.toml must say .*p_delete = 'per edge'.* if and only if votes\.npz holds"),
-        ({"p_ablate": NODES + 0.5}, r"`p_ablate` must be in \[0, 1\]"),
-        ({"p_ablate": NODES[:-1]}, "one entry per node"),
-        ({"p_delete": np.array([{}] * 120, dtype=object)}, r"votes\.npz cannot be read"),
+        ({"smoothing.p_delete": None}, "`p_delete` must be stored as an array if and only if it says 'per edge'"),
+        ({"smoothing.p_ablate": NODES + 0.5}, r"`p_ablate` must be in \[0, 1\]"),
+        ({"smoothing.p_ablate": NODES[:-1]}, "one entry per node"),
+        ({"smoothing.p_delete": np.array([{}] * 120, dtype=object)}, r"votes\.npz cannot be read"),
     ],
 )
 def test_edited_probabilities_are_refused(run, changes, message):
     rewrite_votes(run, **changes)
     with pytest.raises(InvalidFileError, match=message):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 @pytest.mark.parametrize(("before", "after"), [('"per edge"', "0.5"), ('"per node"', '"per edge"')])
@@ -100,7 +106,7 @@ def test_an_edited_configuration_is_refused(run, before, after):
     assert before in text
     (run / "config.toml").write_text(text.replace(before, after, 1))
     with pytest.raises(InvalidFileError, match="if and only if"):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 def test_no_flipped_bit_changes_a_probability_unnoticed(run):
@@ -109,5 +115,5 @@ def test_no_flipped_bit_changes_a_probability_unnoticed(run):
         content[position] ^= 0x10
         (run / "votes.npz").write_bytes(content)
         with contextlib.suppress(InvalidFileError):
-            assert NodeCertificates.load(run).smoothing == SMOOTHINGS["both"]
+            assert Certificates.load(run).setup.smoothing == SMOOTHINGS["both"]
         content[position] ^= 0x10

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graycert.certificates import NodeCertificates
+from graycert import Certificates
 from graycert.errors import InvalidFileError
 from graycert.runs import store as store_module
 from graycert.runs.config_file import FORMAT_VERSION, read_config
@@ -30,19 +30,6 @@ ARRAYS = [
     "labels",
     "node_ids",
 ]
-SCALARS = [
-    "num_layers",
-    "engine",
-    "smoothing",
-    "alpha",
-    "rule",
-    "method",
-    "seed",
-    "graph_fingerprint",
-    "num_nodes",
-    "num_edges",
-    "class_names",
-]
 
 
 @pytest.fixture
@@ -54,7 +41,7 @@ def run(tmp_path):
 @pytest.mark.parametrize("rule", ["sound", "paper"])
 def test_what_is_loaded_is_what_was_saved(tmp_path, rule, named):
     saved = small_certificates(rule=rule, named=named)
-    loaded = NodeCertificates.load(saved.save(tmp_path / "deep" / "er" / "run"))
+    loaded = Certificates.load(saved.save(tmp_path / "deep" / "er" / "run"))
     for name in ARRAYS:
         before, after = getattr(saved, name), getattr(loaded, name)
         if before is None:
@@ -62,14 +49,8 @@ def test_what_is_loaded_is_what_was_saved(tmp_path, rule, named):
         else:
             assert after.dtype.kind == before.dtype.kind
             assert after.tolist() == before.tolist()  # floats bit for bit
-    for name in SCALARS:
-        assert getattr(loaded, name) == getattr(saved, name)
-    assert dict(loaded.provenance) == dict(saved.provenance)
-    assert loaded.threat.min_distance == saved.threat.min_distance
-    if named:
-        assert loaded.threat.trusted.tolist() == saved.threat.trusted.tolist()
-    else:
-        assert loaded.threat.trusted is None
+    assert loaded.setup == saved.setup
+    assert (loaded.setup.threat.trusted is None) is not named
     assert loaded.summary() == saved.summary()
 
 
@@ -84,16 +65,16 @@ def test_the_directory_holds_the_promised_files_and_nothing_beside_it(run):
 
 def test_an_empty_directory_is_used(tmp_path):
     (tmp_path / "run").mkdir()
-    assert NodeCertificates.load(small_certificates().save(tmp_path / "run")).rule == "sound"
+    assert Certificates.load(small_certificates().save(tmp_path / "run")).setup.rule == "sound"
 
 
 def test_an_earlier_run_is_only_replaced_on_request(run):
     other = small_certificates(num_targets=9)
     with pytest.raises(InvalidFileError, match="overwrite=True"):
         other.save(run)
-    assert len(NodeCertificates.load(run)) == 6
+    assert len(Certificates.load(run)) == 6
     other.save(run, overwrite=True)
-    assert len(NodeCertificates.load(run)) == 9
+    assert len(Certificates.load(run)) == 9
     assert [path.name for path in run.parent.iterdir()] == ["run"]
 
 
@@ -124,7 +105,7 @@ def test_a_crash_leaves_nothing_half_written(run, monkeypatch, step):
         with pytest.raises(KeyboardInterrupt):
             small_certificates(num_targets=9).save(target, overwrite=overwrite)
     assert [path.name for path in run.parent.iterdir()] == ["run"]
-    assert len(NodeCertificates.load(run)) == 6
+    assert len(Certificates.load(run)) == 6
 
 
 def test_a_failed_rename_brings_the_earlier_run_back(run, monkeypatch):
@@ -140,7 +121,7 @@ def test_a_failed_rename_brings_the_earlier_run_back(run, monkeypatch):
         small_certificates(num_targets=9).save(run, overwrite=True)
     monkeypatch.undo()
     assert [path.name for path in run.parent.iterdir()] == ["run"]
-    assert len(NodeCertificates.load(run)) == 6
+    assert len(Certificates.load(run)) == 6
 
 
 def test_a_place_that_cannot_be_written(tmp_path):
@@ -157,7 +138,7 @@ def test_a_place_that_cannot_be_written(tmp_path):
 def test_a_missing_file_is_named(run, name):
     (run / name).unlink()
     with pytest.raises(InvalidFileError, match=name):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -166,7 +147,7 @@ def test_a_truncated_file_is_named(run, name, share):
     content = (run / name).read_bytes()
     (run / name).write_bytes(content[: int(share * len(content))])
     with pytest.raises(InvalidFileError, match=name):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 def test_a_configuration_cut_anywhere_is_refused(run):
@@ -187,20 +168,20 @@ def test_a_foreign_end_of_the_configuration_is_refused(run):
         content = (run / "config.toml").read_text()
         edit_config(run, before, after)
         with pytest.raises(InvalidFileError, match=r"must end with the section \[file\]"):
-            NodeCertificates.load(run)
+            Certificates.load(run)
         (run / "config.toml").write_text(content)
 
 
 @pytest.mark.parametrize("name", ["certificates.parquet", "votes.npz"])
 def test_no_flipped_bit_changes_a_value_unnoticed(run, name):
-    before = NodeCertificates.load(run)
+    before = Certificates.load(run)
     content = bytearray((run / name).read_bytes())
     generator = np.random.default_rng(0)
     for position in generator.choice(len(content), size=60, replace=False).tolist():
         content[position] ^= 0x10
         (run / name).write_bytes(content)
         try:
-            after = NodeCertificates.load(run)
+            after = Certificates.load(run)
         except InvalidFileError:
             pass
         else:  # the bit carried no value, for instance a time stamp
@@ -213,7 +194,7 @@ def test_no_flipped_bit_changes_a_value_unnoticed(run, name):
 def test_a_foreign_file_is_named(run, name):
     shutil.copyfile(__file__, run / name)
     with pytest.raises(InvalidFileError, match=name):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 def edit_config(run, before, after):
@@ -225,16 +206,16 @@ def edit_config(run, before, after):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("format_version = 2", "format_version = 1", "format version 2, got 1"),
-        ("format_version = 2", "", "has no format version"),
+        ("format_version = 3", "format_version = 2", "format version 3, got 2"),
+        ("format_version = 3", "", "has no format version"),
         ("alpha = 0.01", "alpha = 0.01\nbeta = 1", "unknown: beta"),
         ("alpha = 0.01", "", "missing: alpha"),
         ("[graph]", "[other]\nx = 1\n[graph]", "sections"),
         ("alpha = 0.01", 'alpha = "0.01"', "`alpha` must be a number"),
         ("p_delete = 0.31", "p_delete = 1.31", "`p_delete` must be in"),
-        ("num_estimation = 3000", "num_estimation = 30000", "num_estimation = 30000"),
-        ("max_radius = 8", "max_radius = 7", "max_radius = 7"),
-        ("has_trusted_nodes = true", "has_trusted_nodes = false", "trusted"),
+        ("num_estimation = 3000", "num_estimation = 30000", "`estimation_votes` must sum to 30000"),
+        ("max_radius = 8", "max_radius = 7", "`delta_upper` must have shape .*7"),
+        ('trusted = "per node"', "", "`trusted` must be stored as an array if and only if"),
         ("num_nodes = 50", "num_nodes = 5", "impossible values"),
         ('rule = "sound"', 'rule = "best"', "`rule` must be one of"),
     ],
@@ -242,20 +223,20 @@ def edit_config(run, before, after):
 def test_an_edited_configuration_is_refused(run, before, after, message):
     edit_config(run, before, after)
     with pytest.raises(InvalidFileError, match=message):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 def test_other_versions_of_every_file_are_refused(run):
     record = json.loads((run / "summary.json").read_text())
     (run / "summary.json").write_text(json.dumps(record | {"format_version": 99}))
-    with pytest.raises(InvalidFileError, match=r"summary\.json must have format version 2, got 99"):
-        NodeCertificates.load(run)
+    with pytest.raises(InvalidFileError, match=r"summary\.json must have format version 3, got 99"):
+        Certificates.load(run)
     (run / "summary.json").write_text(json.dumps(record))
     table = pq.read_table(run / "certificates.parquet")
     for metadata, message in (({b"graycert_format_version": b"99"}, "got 99"), ({}, "has no format version")):
         pq.write_table(table.replace_schema_metadata(metadata), run / "certificates.parquet")
         with pytest.raises(InvalidFileError, match=rf"certificates\.parquet.*{message}"):
-            NodeCertificates.load(run)
+            Certificates.load(run)
 
 
 def rewrite_table(run, change):
@@ -275,7 +256,7 @@ def with_column(name, values):
         (lambda table: table.append_column("extra", table["radius"]), "extra"),
         (lambda table: table.slice(0, 5), "different runs"),
         (with_column("radius", [None] * 6), "no empty cells"),
-        (with_column("radius", [9] * 6), "`radius` must be < 9"),
+        (with_column("radius", [9] * 6), "`radius` must be <= 8"),
         (with_column("radius", [0.5] * 6), "`radius` must hold integers"),
         (with_column("whole_field", [True] * 6), "`whole_field` contradicts"),
         (with_column("class_name", ["two"] * 6), "`class_name` contradicts"),
@@ -285,7 +266,7 @@ def with_column(name, values):
 def test_an_edited_table_is_refused(run, change, message):
     rewrite_table(run, change)
     with pytest.raises(InvalidFileError, match=message):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 def test_pickles_are_not_read(run):
@@ -293,7 +274,7 @@ def test_pickles_are_not_read(run):
         arrays = dict(votes)
     np.savez(run / "votes.npz", **arrays | {"trusted": np.array([{"a": 1}], dtype=object)})
     with pytest.raises(InvalidFileError, match=r"votes\.npz cannot be read"):
-        NodeCertificates.load(run)
+        Certificates.load(run)
 
 
 def test_a_file_of_another_run_is_noticed(run, tmp_path):
@@ -302,13 +283,13 @@ def test_a_file_of_another_run_is_noticed(run, tmp_path):
         content = (run / name).read_bytes()
         shutil.copyfile(other / name, run / name)
         with pytest.raises(InvalidFileError, match="different runs"):
-            NodeCertificates.load(run)
+            Certificates.load(run)
         (run / name).write_bytes(content)
-    assert len(NodeCertificates.load(run)) == 6
+    assert len(Certificates.load(run)) == 6
 
 
 def test_no_folder(tmp_path):
     with pytest.raises(InvalidFileError, match="is no folder"):
-        NodeCertificates.load(tmp_path / "nothing")
+        Certificates.load(tmp_path / "nothing")
     with pytest.raises(InvalidFileError, match=r"config\.toml is missing"):
-        NodeCertificates.load(tmp_path)
+        Certificates.load(tmp_path)

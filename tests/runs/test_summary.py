@@ -10,7 +10,8 @@ from support.certificates import small_certificates
 def test_the_statement_names_everything_it_rests_on():
     text = small_certificates().summary()
     for part in (
-        "smoothed classifier",
+        "The classifier keeps its prediction for a target with radius ρ",
+        "nothing is said about the model without smoothing",
         "structure is fixed",
         "other than the target, 3 trusted nodes excepted",
         "p_d = 0.31",
@@ -19,7 +20,7 @@ def test_the_statement_names_everything_it_rests_on():
         "per target, not for all targets at once",
         "n0 = 100",
         "n1 = 3,000",
-        "bounded from above (method 'multiplicative')",
+        "bounded from above (bound 'multiplicative')",
         "For 1 of 6 targets the votes do not single out a class",
         "2-step",
         "Radii above 8 were not examined",

@@ -373,11 +373,11 @@ def test_a_hub_larger_than_the_soft_medoid_considers():
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_cora_ml_vote_by_vote(architecture, skip, data_root):
-    import graycert as gc
+    import graycert
 
-    data = gc.load_graph("cora_ml", data_root=data_root)
-    split = gc.inductive_split(data, seed=42)
-    model = shaken(gc.build_model(architecture, split, skip=skip, seed=1), factor=0.5)
+    data = graycert.load_graph("cora_ml", data_root=data_root)
+    split = graycert.inductive_split(data, seed=42)
+    model = shaken(graycert.build_model(architecture, split, skip=skip, seed=1), factor=0.5)
     targets = split.test.nodes.numpy()[:80]
     smoothing = InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
     engine = compiled_of(model, data, targets, smoothing=smoothing)

@@ -11,8 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import sort_edge_index
 
 from graycert.errors import InvalidParameterError
-from graycert.graph import as_adjacency
-from graycert.graph.edge_values import smoothing_on
+from graycert.graph import CanonicalGraph, as_adjacency
 from graycert.models import build_model
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, build_engine, choose_engine, field_graph
 from graycert.sampling import compiled as compiled_module
@@ -225,6 +224,12 @@ def test_certain_outcomes_are_honoured(engine):
     torch.testing.assert_close(found.detach(), expected.expand(64, -1, -1), rtol=1e-4, atol=1e-5)
 
 
+def on_adjacency(data, smoothing):
+    """Bring a probability per column of ``edge_index`` into the order of the adjacency."""
+    graph = CanonicalGraph.of(data)
+    return smoothing.with_canonical_edges(graph.sorted).with_canonical_edges(graph.proper)
+
+
 def recorder_of(adjacency, smoothing, *, num_layers=2):
     return ArrivalRecorder(adjacency=adjacency, smoothing=smoothing, threat=NodeFeatureThreat(), num_layers=num_layers)
 
@@ -233,7 +238,7 @@ def recorder_of(adjacency, smoothing, *, num_layers=2):
 def test_arrivals_equal_a_path_search_on_reference_coins(num_layers):
     data = with_loops(random_graph())
     smoothing, targets = drawn_smoothing(data), [3, 0, 7]
-    recorder = recorder_of(as_adjacency(data), smoothing_on(data, smoothing), num_layers=num_layers)
+    recorder = recorder_of(as_adjacency(data), on_adjacency(data, smoothing), num_layers=num_layers)
     records = recorder.record(7, Purpose.ESTIMATION, targets, samples=range(70))
     chance = dict(zip(map(tuple, data.edge_index.t().tolist()), smoothing.p_delete.tolist(), strict=True))
     for sample in range(70):
@@ -256,7 +261,7 @@ def test_constant_arrays_change_no_bit_of_the_arrivals():
     adjacency = as_adjacency(data)
     uniform, constant = (
         recorder_of(adjacency, smoothing).record(0, Purpose.ESTIMATION, range(40), samples=range(700))
-        for smoothing in (UNIFORM, smoothing_on(data, constant_smoothing(data)))
+        for smoothing in (UNIFORM, on_adjacency(data, constant_smoothing(data)))
     )
     np.testing.assert_array_equal(uniform.words, constant.words)
 
@@ -335,7 +340,7 @@ def test_graphs_without_edges():
     np.testing.assert_array_equal(votes[0], votes[1])
     records = recorder_of(
         to_adjacency(random_edges(np.random.default_rng(0), 3, 0.0, directed=True), 3),
-        smoothing_on(to_adjacency([], 3), InterceptionSmoothing(p_delete=[], p_ablate=[0.0, 1.0, 0.5])),
+        InterceptionSmoothing(p_delete=[], p_ablate=[0.0, 1.0, 0.5]),
     ).record(0, Purpose.AUDIT, [0, 1], samples=range(50))
     assert records.of(0).all()
     assert not records.of(1).any()

@@ -29,7 +29,7 @@ TARGET = 0
 class Instance:
     """One graph with its bounds and the exact law of what its target sees."""
 
-    def __init__(self, seed, *, method="multiplicative", inflate=1.0):
+    def __init__(self, seed, *, bound="multiplicative", inflate=1.0):
         rng = np.random.default_rng(seed)
         self.rng = rng
         self.num_layers = 1 + seed % 4
@@ -46,15 +46,16 @@ class Instance:
         self.seen = seen_law(law, Fraction(p_ablate))
         distances = hop_distances(edges, TARGET, self.num_layers)
         self.eligible = [node for node, hops in sorted(distances.items()) if hops >= threat.min_distance]
-        self.delta_upper = inflate * delta_bounds(
+        bounds = delta_bounds(
             to_adjacency(edges, num_nodes),
             [TARGET],
             smoothing=InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate),
             threat=threat,
             num_layers=self.num_layers,
             max_radius=MAX_RADIUS,
-            method=method,
+            bound=bound,
         )
+        self.delta_upper = inflate * np.asarray(bounds)
 
     def worst_sets(self):
         """For each radius the hostile set whose messages arrive most often."""
@@ -96,9 +97,9 @@ def broken_exact_certificates(seeds, **options):
     return certified, broken
 
 
-@pytest.mark.parametrize("method", ["multiplicative", "union"])
-def test_no_certified_radius_is_broken(method):
-    certified, broken = broken_exact_certificates(range(24), method=method)
+@pytest.mark.parametrize("bound", ["multiplicative", "union"])
+def test_no_certified_radius_is_broken(bound):
+    certified, broken = broken_exact_certificates(range(24), bound=bound)
     assert certified >= 20
     assert broken == 0
 
@@ -131,6 +132,7 @@ def false_certificates(classifier, delta_upper, eligible, rng, *, repeats, n0=20
         np.repeat(delta_upper, repeats, axis=0),
         alpha=ALPHA,
         rule=rule,
+        belongs_to="one instance, drawn many times",
     )
     truth = np.array([classifier.true_radius(label, eligible, MAX_RADIUS) for label in range(len(clean))])
     return int((found.radius > truth[found.prediction]).sum()), int((found.radius >= 1).sum())
@@ -177,7 +179,7 @@ def test_bounding_only_the_runner_up_is_not_sound(num_selection):
     deltas = np.full((repeats, 1), 0.20)
     rates = {}
     for rule in ("paper", "sound"):
-        found = certify_votes(selection, estimation, deltas, alpha=0.01, rule=rule)
+        found = certify_votes(selection, estimation, deltas, alpha=0.01, rule=rule, belongs_to="made up")
         rates[rule] = int((found.radius >= 1).sum())  # p moves to (.40, .41, .19): each certificate is false
     assert stats.binom.sf(rates["paper"] - 1, repeats, 0.01) < FAILURE
     assert rates["paper"] > 0.25 * repeats

@@ -1,5 +1,6 @@
 """A graph of three groups, a model that tells them apart, and certificates with radii worth checking."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -7,10 +8,11 @@ import torch
 from torch.nn import functional
 from torch_geometric.data import Data
 
-import graycert as gc
+import graycert
+from support.flat_arguments import certify_flat
 
-SMOOTHING = gc.InterceptionSmoothing(p_delete=0.5, p_ablate=0.6)
-OTHERS = gc.NodeFeatureThreat(min_distance=1)
+SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.5, p_ablate=0.6)
+OTHERS = graycert.NodeFeatureThreat(min_distance=1)
 TARGETS = np.array([4, 0, 17, 9, 30, 3, 22, 11, 41, 8, 26, 13])
 COLUMNS = ("prediction", "status", "p_lower", "p_upper", "radius", "delta_upper", "attackers")
 
@@ -30,7 +32,7 @@ def three_groups() -> Data:
 def trained_model(num_layers: int = 2) -> torch.nn.Module:
     """Train a GCN on all of the graph: how well it would do elsewhere does not matter here."""
     data = three_groups()
-    model = gc.build_model("gcn", data, num_layers=num_layers, hidden_channels=8, dropout=0.0)
+    model = graycert.build_model("gcn", data, num_layers=num_layers, hidden_channels=8, dropout=0.0)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     for _ in range(40):
         optimizer.zero_grad()
@@ -39,8 +41,10 @@ def trained_model(num_layers: int = 2) -> torch.nn.Module:
     return model.eval()
 
 
-def certify_groups(**changes: object) -> gc.NodeCertificates:
-    """Certify twelve nodes; the same seed gives the same votes for every rule and method."""
+def certify_groups(*, collective: Sequence[int] | None = None, **changes: object) -> graycert.Certificates:
+    """Certify twelve nodes, together too if budgets are given; the same seed gives the same votes for every rule and
+    bound.
+    """
     arguments = {
         "smoothing": SMOOTHING,
         "targets": TARGETS,
@@ -50,13 +54,16 @@ def certify_groups(**changes: object) -> gc.NodeCertificates:
         "alpha": 0.05,
         "max_radius": 6,
     }
-    return gc.certify(trained_model(), three_groups(), **{**arguments, **changes})
+    run = certify_flat(trained_model(), three_groups(), **{**arguments, **changes})
+    if collective is None:
+        return run
+    return run.replace(collective=run.against_one_adversary(three_groups(), collective))
 
 
-def smoothing_with_arrays(*, seed: int = 0) -> gc.InterceptionSmoothing:
+def smoothing_with_arrays(*, seed: int = 0) -> graycert.InterceptionSmoothing:
     """A probability for each edge, in the order of the columns of ``edge_index``, and for each node."""
     generator = np.random.default_rng(seed)
     num_edges = three_groups().edge_index.size(1)
-    return gc.InterceptionSmoothing(
+    return graycert.InterceptionSmoothing(
         p_delete=generator.uniform(0.3, 0.7, num_edges), p_ablate=generator.uniform(0.5, 0.8, 42)
     )

@@ -9,7 +9,10 @@ import numpy as np
 
 from graycert.cli.main import main
 
-FAST = ("--per-class", "5", "--max-epochs", "2", "--n0", "20", "--n1", "20", "--max-radius", "4", "--quiet")
+FAST = (
+    *("--per-class", "5", "--max-epochs", "2", "--num-selection", "20", "--num-estimation", "20", "--max-radius", "4"),
+    "--quiet",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

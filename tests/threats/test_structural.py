@@ -18,12 +18,12 @@ from torch_geometric.nn import (
     TAGConv,
 )
 
-from graycert import InterceptionSmoothing, NodeFeatureThreat, certify, certify_votes, delta_bounds
-from graycert.bounds.structural_deltas import structural_delta_bounds
+from graycert import Draws, Execution, InterceptionSmoothing, NodeFeatureThreat, certify, certify_votes, delta_bounds
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import path_graph
 from graycert.models import build_model
 from graycert.models.names import ARCHITECTURES
+from graycert.threats import AttributeFlipThreat
 from graycert.threats.structural import (
     _FAMILIES,
     CONVOLUTIONS,
@@ -128,10 +128,9 @@ def test_chebconv_looks_at_out_degrees_and_is_refused():
     data.edge_index = torch.tensor([[1, 0, 1], [0, 1, 2]])  # no path from 2 to 0
     assert not same(scores(model, data), scores(model, data, without=2))
     for threat in THREATS[:2]:
-        delta = structural_delta_bounds(
-            data, [0], smoothing=SMOOTHING, threat=threat(convolution="degree-normalised", min_distance=2)
-        )
-        assert delta.max() == 0.0  # so neither family may be claimed
+        claimed = threat(convolution="degree-normalised", min_distance=2)
+        delta = delta_bounds(data, [0], smoothing=SMOOTHING, threat=claimed, num_layers=2)
+        assert delta.delta_upper.max() == 0.0  # so neither family may be claimed
     with pytest.raises(UnsoundSetupError, match="unknown-convolution"):
         convolution_family("ChebConv")
 
@@ -149,10 +148,11 @@ def test_the_node_one_hop_too_far_of_theory_a2(name):
     assert exact == (1 / 8 if family == "degree-normalised" else 0.0)
     for threat in (NodeDeletionThreat, NodeInsertionThreat):
         threatened = threat(convolution=family, min_distance=3)
-        bound = structural_delta_bounds(data, [0], smoothing=SMOOTHING, threat=threatened, max_radius=1)
-        assert exact <= bound[0, 0] <= exact + 1e-12
-    feature_bound = delta_bounds(data, [0], smoothing=SMOOTHING, threat=NodeFeatureThreat(min_distance=3))
-    assert feature_bound.max() == 0.0  # the paper's reach would certify any number of such nodes
+        bound = delta_bounds(data, [0], smoothing=SMOOTHING, threat=threatened, num_layers=2, max_radius=1)
+        assert exact <= bound.delta_upper[0, 0] <= exact + 1e-12
+    features = NodeFeatureThreat(min_distance=3)
+    feature_bound = delta_bounds(data, [0], smoothing=SMOOTHING, threat=features, num_layers=2)
+    assert feature_bound.delta_upper.max() == 0.0  # the paper's reach would certify any number of such nodes
 
 
 def test_without_the_extra_hop_a_false_certificate_would_be_issued():
@@ -166,9 +166,9 @@ def test_without_the_extra_hop_a_false_certificate_would_be_issued():
     certified = {}
     for family in CONVOLUTIONS:
         threat = NodeDeletionThreat(convolution=family, min_distance=2)
-        bound = structural_delta_bounds(data, [0], smoothing=smoothing, threat=threat, num_layers=1, max_radius=1)
-        assert (bound[0, 0] >= abs(with_node_2 - without_node_2)) == (family == "degree-normalised")
-        certified[family] = certify_votes(votes, many, bound).radius.tolist()
+        bound = delta_bounds(data, [0], smoothing=smoothing, threat=threat, num_layers=1, max_radius=1)
+        assert (bound.delta_upper[0, 0] >= abs(with_node_2 - without_node_2)) == (family == "degree-normalised")
+        certified[family] = certify_votes(votes, many, bound, belongs_to="a path of three nodes").radius.tolist()
     assert certified == {"local": [1], "degree-normalised": [0]}
 
 
@@ -176,7 +176,8 @@ def test_degrees_taken_before_the_smoothing_break_the_bound():
     """Weights from the whole graph notice node 2 on 2 -> 1 -> 0 even when its edge is deleted."""
     data = directed_path(3)
     threat = NodeDeletionThreat(convolution="degree-normalised", min_distance=2)
-    bound = structural_delta_bounds(data, [0], smoothing=SMOOTHING, threat=threat, num_layers=1, max_radius=1)[0, 0]
+    found = delta_bounds(data, [0], smoothing=SMOOTHING, threat=threat, num_layers=1, max_radius=1)
+    bound = found.delta_upper[0, 0]
     noticed = 0.0
     for left in itertools.product((True, False), repeat=2):
         messages = []
@@ -193,11 +194,12 @@ def test_degrees_taken_before_the_smoothing_break_the_bound():
 def test_ablation_alone_is_refused(threat):
     for family in CONVOLUTIONS:
         with pytest.raises(UnsoundSetupError, match="ablated node still") as refusal:
-            structural_delta_bounds(
+            delta_bounds(
                 path_graph(3),
                 [0],
                 smoothing=InterceptionSmoothing(p_delete=0.0, p_ablate=0.9),
                 threat=threat(convolution=family),
+                num_layers=2,
             )
         assert refusal.value.slug == "ablation-cannot-certify-structure"
 
@@ -207,7 +209,7 @@ def test_probabilities_that_may_come_from_the_structure_are_refused(probabilitie
     smoothing = InterceptionSmoothing(p_delete=probabilities[0], p_ablate=probabilities[1])
     for threat in THREATS:
         with pytest.raises(UnsoundSetupError, match="structure-dependent-smoothing"):
-            structural_delta_bounds(path_graph(3), [0], smoothing=smoothing, threat=threat(convolution="local"))
+            delta_bounds(path_graph(3), [0], smoothing=smoothing, threat=threat(convolution="local"), num_layers=2)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -220,10 +222,9 @@ def test_an_ablated_node_is_noticed_all_the_same(name):
     same_state = name in ("gat", "gatv2")  # attention averages: equal rows look the same however many there are
     assert same(there, gone) == same_state
     threats = [InterceptionSmoothing(p_delete=0.3, p_ablate=p_ablate) for p_ablate in (0.0, 0.5, 1.0)]
+    inserted = NodeInsertionThreat(convolution=convolution_family(name))
     bounds = [
-        structural_delta_bounds(
-            data, [0], smoothing=smoothing, threat=NodeInsertionThreat(convolution=convolution_family(name))
-        ).tolist()
+        delta_bounds(data, [0], smoothing=smoothing, threat=inserted, num_layers=2).delta_upper.tolist()
         for smoothing in threats
     ]
     assert bounds[0] == bounds[1] == bounds[2]
@@ -235,16 +236,27 @@ def test_votes_of_certify_are_votes_for_structural_threats():
     data = random_graph(num_nodes=14, num_pairs=16)
     model = build_model("gat", data, seed=1).eval()
     smoothing = InterceptionSmoothing(p_delete=0.8, p_ablate=0.1)
-    drawn = certify(
-        model, data, smoothing=smoothing, num_selection=100, num_estimation=2_000, engine="torch", say=lambda _: None
-    )  # no change of features could be certified here
+    arguments = {
+        "smoothing": smoothing,
+        "draws": Draws(num_selection=100, num_estimation=2_000),
+        "execution": Execution(engine="torch", say=lambda _: None),  # no change of features can be certified here
+    }
+    drawn = certify(model, data, threat=NodeFeatureThreat(), **arguments)
     certificates = {}
     for threat in THREATS:
-        bound = structural_delta_bounds(
-            data, np.arange(14), smoothing=smoothing, threat=threat(convolution="local"), max_radius=5
+        bound = delta_bounds(
+            data,
+            np.arange(14),
+            smoothing=smoothing,
+            threat=threat(convolution="local"),
+            num_layers=drawn.setup.num_layers,
+            max_radius=5,
         )
-        found = certify_votes(drawn.selection_votes, drawn.estimation_votes, bound)
+        found = certify_votes(*drawn.votes, bound)
         assert found.prediction.tolist() == drawn.prediction.tolist()
+        directly = certify(model, data, threat=threat(), max_radius=5, **arguments)
+        assert directly.radius.tolist() == found.radius.tolist()
+        assert directly.setup.convolution == "local"
         certificates[threat] = found.radius
     assert certificates[NodeDeletionThreat].max() > 0
     assert certificates[NodeDeletionThreat].tolist() == certificates[NodeInsertionThreat].tolist()
@@ -257,7 +269,8 @@ def test_trusted_nodes_and_distance_leave_fewer_to_choose_from():
 
     def bound(**fields):
         threat = NodeDeletionThreat(convolution="local", **fields)
-        return structural_delta_bounds(graph, [0], smoothing=SMOOTHING, threat=threat, max_radius=3)[0]
+        found = delta_bounds(graph, [0], smoothing=SMOOTHING, threat=threat, num_layers=2, max_radius=3)
+        return found.delta_upper[0]
 
     assert bound() == pytest.approx([1 / 2, 3 / 4, 3 / 4], abs=1e-12)
     assert bound(trusted=trusted) == pytest.approx([1 / 2, 5 / 8, 5 / 8], abs=1e-12)
@@ -268,25 +281,32 @@ def test_trusted_nodes_and_distance_leave_fewer_to_choose_from():
 def test_more_equal_edges_than_the_radius_change_nothing(num_layers):
     hub = [(leaf, 0) for leaf in range(1, 40)]
     threat = EdgeDeletionThreat(convolution="local")
-    bound = structural_delta_bounds(
+    found = delta_bounds(
         to_adjacency(hub, 40), [0, 5], smoothing=SMOOTHING, threat=threat, num_layers=num_layers, max_radius=3
     )
+    bound = found.delta_upper
     assert bound[0] == pytest.approx([1 / 2, 3 / 4, 7 / 8], abs=1e-12)
     assert bound[1].tolist() == [0.0, 0.0, 0.0]
+
+
+def bounds_of(threat):
+    return delta_bounds(path_graph(3), [0], smoothing=SMOOTHING, threat=threat, num_layers=2)
 
 
 @pytest.mark.parametrize("threat", THREATS)
 def test_threats_are_checked(threat):
     with pytest.raises(InvalidParameterError, match="`convolution` must be one of"):
         threat(convolution="gcn")
-    with pytest.raises(TypeError):
-        threat()  # the family has no default
+    for use in (lambda left_open: left_open.reach(2), bounds_of):  # the family is never guessed
+        with pytest.raises(UnsoundSetupError, match="`convolution` must be given") as refusal:
+            use(threat())
+        assert refusal.value.slug == "unknown-convolution"
     for distance in (0, -1, 1.0):
         with pytest.raises(InvalidParameterError, match="`min_distance` must be"):
             threat(convolution="local", min_distance=distance)
     with pytest.raises(InvalidParameterError, match="`num_layers` must be"):
         threat(convolution="local").reach(0)
-    assert "ρ" in threat(convolution="local").describe()
+    assert "ρ" in threat(convolution="local").statement
 
 
 def test_the_trusted_mask_is_checked_and_kept():
@@ -298,13 +318,13 @@ def test_the_trusted_mask_is_checked_and_kept():
     with pytest.raises(InvalidParameterError, match="`trusted` must be"):
         NodeDeletionThreat(convolution="local", trusted=np.zeros(3))
     with pytest.raises(InvalidParameterError, match="`trusted` must be"):
-        structural_delta_bounds(path_graph(4), [0], smoothing=SMOOTHING, threat=threat)
+        delta_bounds(path_graph(4), [0], smoothing=SMOOTHING, threat=threat, num_layers=2)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"threat": NodeFeatureThreat(min_distance=1)}, "`threat` must be"),
+        ({"threat": AttributeFlipThreat()}, "`threat` must be"),
         ({"smoothing": 0.5}, "`smoothing` must be"),
         ({"max_radius": 0}, "`max_radius` must be"),
         ({"num_layers": 0}, "`num_layers` must be"),
@@ -316,6 +336,7 @@ def test_arguments_are_checked(change, message):
         "targets": [0],
         "smoothing": SMOOTHING,
         "threat": EdgeDeletionThreat(convolution="local"),
+        "num_layers": 2,
     } | change
     with pytest.raises(InvalidParameterError, match=message):
-        structural_delta_bounds(path_graph(3), arguments.pop("targets"), **arguments)
+        delta_bounds(path_graph(3), arguments.pop("targets"), **arguments)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-import graycert as gc
+import graycert
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose
 from graycert.training.drawn_field import DrawnField, FieldSampler
 from support.communities import two_communities
@@ -13,7 +13,7 @@ STREAM = CoinStream(3, Purpose.TRAINING)
 DATA = two_communities()
 
 
-def drawn(smoothing: gc.InterceptionSmoothing, samples: range, *, num_layers: int) -> DrawnField:
+def drawn(smoothing: graycert.InterceptionSmoothing, samples: range, *, num_layers: int) -> DrawnField:
     sampler = FieldSampler(
         DATA.edge_index,
         TARGETS,
@@ -36,7 +36,7 @@ def within(edges: list[tuple[int, int]], hops: int) -> set[int]:
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
 @pytest.mark.parametrize("p_delete", [0.0, 0.4, 1.0])
 def test_one_draw_is_what_the_masks_leave(num_layers: int, p_delete: float) -> None:
-    smoothing = gc.InterceptionSmoothing(p_delete=p_delete, p_ablate=0.6)
+    smoothing = graycert.InterceptionSmoothing(p_delete=p_delete, p_ablate=0.6)
     field = drawn(smoothing, range(9, 10), num_layers=num_layers)
     masks = InterceptionSampler.of_graph(smoothing, STREAM, DATA.edge_index, num_nodes=DATA.num_nodes)
     draw = masks.draw(torch.tensor([9]))
@@ -58,7 +58,7 @@ def test_one_draw_is_what_the_masks_leave(num_layers: int, p_delete: float) -> N
 
 
 def test_several_samples_are_disjoint_copies() -> None:
-    smoothing = gc.InterceptionSmoothing(p_delete=0.3, p_ablate=0.5)
+    smoothing = graycert.InterceptionSmoothing(p_delete=0.3, p_ablate=0.5)
     together = drawn(smoothing, range(2, 5), num_layers=2)
     alone = [drawn(smoothing, range(s, s + 1), num_layers=2) for s in range(2, 5)]
     assert together.copies_within == [sum(counts) for counts in zip(*(a.copies_within for a in alone), strict=True)]

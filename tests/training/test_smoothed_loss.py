@@ -6,14 +6,14 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 from torch_geometric.utils import add_self_loops
 
-import graycert as gc
+import graycert
 from graycert.data import SplitPart
 from graycert.models import InterceptionGNN
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate
 from graycert.training.smoothed_loss import SmoothedLoss
 from support.communities import two_communities
 
-SMOOTHING = gc.InterceptionSmoothing(p_delete=0.2, p_ablate=0.4)
+SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.2, p_ablate=0.4)
 STREAM = CoinStream(3, Purpose.TRAINING)
 NODES = torch.tensor([0, 5, 17, 18, 44, 59])
 
@@ -50,7 +50,9 @@ def test_loss_and_gradients_are_those_of_the_whole_graph(
     data = two_communities(sparse=sparse)
     data.x = data.x.double()
     data.edge_index, _ = add_self_loops(data.edge_index[:, 3:], num_nodes=20)  # directed, some self-loops
-    model = gc.build_model(architecture, data, num_layers=num_layers, skip=skip, dropout=0.0, num_neighbors=4).double()
+    model = graycert.build_model(
+        architecture, data, num_layers=num_layers, skip=skip, dropout=0.0, num_neighbors=4
+    ).double()
     smoothed = SmoothedLoss(model, part_of(data), SMOOTHING, STREAM)
     ours, theirs = smoothed(smoothed.batch(range(2, 5))), textbook_loss(model, data, range(2, 5))
     assert float(ours.detach()) == pytest.approx(float(theirs.detach()), rel=1e-12)
@@ -60,7 +62,7 @@ def test_loss_and_gradients_are_those_of_the_whole_graph(
 
 def test_every_draw_differs_and_a_batch_can_be_used_again() -> None:
     data = two_communities()
-    model = gc.build_model("gcn", data, seed=1).eval()
+    model = graycert.build_model("gcn", data, seed=1).eval()
     loss = SmoothedLoss(model, part_of(data), SMOOTHING, STREAM)
     assert len({float(loss(loss.batch(range(epoch, epoch + 1))).detach()) for epoch in range(1, 9)}) == 8
     batch = loss.batch(range(4))
@@ -69,8 +71,8 @@ def test_every_draw_differs_and_a_batch_can_be_used_again() -> None:
 
 def test_when_everything_is_ablated_the_token_alone_decides() -> None:
     data = two_communities()
-    model = gc.build_model("gat", data, seed=1).eval()
-    everything = gc.InterceptionSmoothing(p_delete=0.2, p_ablate=1.0)
+    model = graycert.build_model("gat", data, seed=1).eval()
+    everything = graycert.InterceptionSmoothing(p_delete=0.2, p_ablate=1.0)
     loss = SmoothedLoss(model, part_of(data), everything, STREAM)
     loss(loss.batch(range(2))).backward()  # type: ignore[no-untyped-call]
     assert model.ablation_token.grad is not None

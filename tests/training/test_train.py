@@ -5,35 +5,35 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-import graycert as gc
+import graycert
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
 from graycert.sampling import CoinStream, Purpose
 from graycert.training.smoothed_loss import SmoothedLoss
 from support.communities import two_communities
 
-SMOOTHING = gc.InterceptionSmoothing(p_delete=0.2, p_ablate=0.4)
+SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.2, p_ablate=0.4)
 
 
 def split_of(data: Data) -> Any:
-    return gc.inductive_split(data, seed=0, per_class=8, test_fraction="0.2")
+    return graycert.inductive_split(data, seed=0, per_class=8, test_fraction="0.2")
 
 
 def trained(architecture: str = "gcn", **options: Any) -> tuple[InterceptionGNN, Any]:
     split = split_of(two_communities())
-    model = gc.build_model(architecture, split, skip=True, dropout=0.3, seed=1)
-    record = gc.train(model, split, smoothing=SMOOTHING, **{"max_epochs": 5, **options})
+    model = graycert.build_model(architecture, split, skip=True, dropout=0.3, seed=1)
+    record = graycert.train(model, split, smoothing=SMOOTHING, **{"max_epochs": 5, **options})
     return model, record
 
 
 @pytest.mark.parametrize("architecture", ["gcn", "gat", "gatv2", "sma"])
 def test_training_learns(architecture: str) -> None:
     split = split_of(two_communities())
-    model = gc.build_model(architecture, split, skip=True, dropout=0.3, seed=1)
+    model = graycert.build_model(architecture, split, skip=True, dropout=0.3, seed=1)
     validation = SmoothedLoss(model.eval(), split.validation, SMOOTHING, CoinStream(0, Purpose.VALIDATION))
     held_out = validation.batch(range(4))
     before = float(validation(held_out).detach())
-    record = gc.train(model, split, smoothing=SMOOTHING, learning_rate=0.01, max_epochs=60)
+    record = graycert.train(model, split, smoothing=SMOOTHING, learning_rate=0.01, max_epochs=60)
     assert record.best_validation_loss < 0.8 * before
     assert not model.training
     with torch.inference_mode():
@@ -56,16 +56,16 @@ def test_the_same_seed_gives_the_same_weights_and_touches_no_global_generator(ar
 
 def test_the_token_is_trained() -> None:
     split = split_of(two_communities())
-    start = gc.build_model("gcn", split, skip=True, dropout=0.3, seed=1).ablation_token.detach().clone()
+    start = graycert.build_model("gcn", split, skip=True, dropout=0.3, seed=1).ablation_token.detach().clone()
     model, _ = trained()
     assert not torch.equal(model.ablation_token, start)
 
 
 def test_dense_features_and_transductive_splits_work() -> None:
     data = two_communities(sparse=False)
-    for split in (split_of(data), gc.transductive_split(data, seed=0, per_class=8, test_fraction="0.2")):
-        model = gc.build_model("gatv2", split, skip=False, seed=1)
-        assert gc.train(model, split, smoothing=SMOOTHING, max_epochs=2).epochs == 2
+    for split in (split_of(data), graycert.transductive_split(data, seed=0, per_class=8, test_fraction="0.2")):
+        model = graycert.build_model("gatv2", split, skip=False, seed=1)
+        assert graycert.train(model, split, smoothing=SMOOTHING, max_epochs=2).epochs == 2
 
 
 def test_patience_stops_and_is_recorded() -> None:
@@ -86,10 +86,10 @@ def test_patience_stops_and_is_recorded() -> None:
 )
 def test_arguments_are_checked(options: dict[str, Any], message: str) -> None:
     split = split_of(two_communities())
-    model = gc.build_model("gcn", split, seed=1)
+    model = graycert.build_model("gcn", split, seed=1)
     before = [p.detach().clone() for p in model.parameters()]
     with pytest.raises(InvalidParameterError) as error:
-        gc.train(model, split, **{"smoothing": SMOOTHING, **options})
+        graycert.train(model, split, **{"smoothing": SMOOTHING, **options})
     assert message in str(error.value)
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
@@ -99,15 +99,15 @@ def test_a_model_for_other_features_is_refused() -> None:
     other = two_communities()
     other.x = other.x[:, :10]
     with pytest.raises(InvalidParameterError, match="`model` must take 40 features for this graph"):
-        gc.train(gc.build_model("gcn", other), split, smoothing=SMOOTHING)
+        graycert.train(graycert.build_model("gcn", other), split, smoothing=SMOOTHING)
 
 
 def test_a_foreign_model_or_split_is_refused() -> None:
     split = split_of(two_communities())
     with pytest.raises(InvalidParameterError, match="`model` must come from build_model, got Linear"):
-        gc.train(torch.nn.Linear(1, 1), split, smoothing=SMOOTHING)  # type: ignore[arg-type]
+        graycert.train(torch.nn.Linear(1, 1), split, smoothing=SMOOTHING)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="`split` must come from inductive_split"):
-        gc.train(gc.build_model("gcn", split), two_communities(), smoothing=SMOOTHING)
+        graycert.train(graycert.build_model("gcn", split), two_communities(), smoothing=SMOOTHING)
 
 
 def test_a_loss_that_is_not_finite_is_reported() -> None:

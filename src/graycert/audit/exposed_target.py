@@ -26,6 +26,6 @@ def refuse_exposed_target(model: Any, threat: Any, targets: IntArray) -> None:
     raise UnsoundSetupError(
         "skip-exposes-target",
         "The model has a skip connection, so the target's own features reach its output in every draw, and a threat "
-        "that contains the target cannot be certified. Use NodeFeatureThreat(min_distance=1), or a model without "
-        "skip connection.",
+        "that contains the target cannot be certified. Use NodeFeatureThreat(min_distance=1) (`--min-distance 1`), or "
+        "a model without skip connection (`--no-skip`).",
     )

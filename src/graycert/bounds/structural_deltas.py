@@ -36,8 +36,8 @@ def structural_deltas(
 
     Guarantee:
         Let H be the graph without up to ρ eligible nodes (or edges). Entry [i, ρ - 1] is at least the change of every
-        label probability of target i between the given graph and H: $|p_{v,y}(G) - p_{v,y}(H)| \\le
-        \\overline\\Delta(\\rho)$, for every p_a. Assumes Lemma 1, messages as ``threat.convolution`` says, a coin per
+        label probability of target i between the given graph and H: $|p_{v,y}(G) - p_{v,y}(H)| \le
+        \overline\\Delta(\\rho)$, for every p_a. Assumes Lemma 1, messages as ``threat.convolution`` says, a coin per
         directed edge, and features and edges that were not computed from the part that is missing. It never falls
         with ρ; with fewer than ρ eligible it is the bound for all of them. Rounded upward. With ρ = 1 exact up to
         rounding, as the probability of the event, for ``threat.reach(num_layers)`` <= 2 (nodes) or <= 3 (edges).

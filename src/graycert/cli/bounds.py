@@ -1,101 +1,116 @@
 """`graycert bounds`: what the graph alone allows, whatever the model."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from graycert.cli import graphs
 from graycert.cli.config_file import resolve
-from graycert.cli.configs import BoundsConfig
+from graycert.cli.configs import NO_NEGATIVE, BoundsConfig
 from graycert.cli.console import Console, table
-from graycert.cli.node_files import read_nodes, read_trusted
+from graycert.cli.declared import BOUNDS_DEFAULTS, Kind, as_options, bounds_config, made, refuse_foreign
+from graycert.cli.node_files import read_masks, read_nodes
 from graycert.cli.places import check_file, write_file
+from graycert.cli.repetition import WHERE
+from graycert.smoothing import InterceptionSmoothing
+from graycert.threats import THREATS, Threat
 
-_DEFAULTS = BoundsConfig()
+if TYPE_CHECKING:
+    from graycert.bounds import DeltaBounds
 
 
-def bounds(
-    *,
-    options: Annotated[BoundsConfig, Parameter(name="*")] = _DEFAULTS,
-    config: str | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative=())] = False,
-) -> int:
-    """Bound Δ, the chance that a hostile message arrives, and with it the radius that any model could reach.
+def bounds_command() -> Callable[..., int]:
+    """Return the command, with the options of interception smoothing and the threats that it has bounds for."""
+    kind = bounds_config()
+    defaults = kind()
 
-    No model and no features are needed. A node whose Δ̄(ρ) is 1/2 or more cannot be certified at ρ with this bound,
-    even if every vote agrees.
+    def bounds(
+        *,
+        options: BoundsConfig = defaults,
+        config: str | None = None,
+        json: Annotated[bool, NO_NEGATIVE] = False,
+        quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative=())] = False,
+    ) -> int:
+        """Bound Δ, the chance that a hostile message arrives, and with it the radius that any model could reach.
 
-    Args:
-        options: Which nodes and which smoothing.
-        config: TOML file with any of these options as keys; flags win over it.
-        json: Print one JSON object instead of text.
-        quiet: No remarks on standard error.
-    """
-    console = Console(as_json=json, quiet=quiet)
-    settings = resolve(options, config)
-    smoothing = _check(settings)
-    place = settings.out
-    out = None if place is None else check_file(place, overwrite=settings.overwrite, suffixes=(".csv", ".parquet"))
-    data = graphs.load(settings, console)
-    found, threat = _evaluate(settings, smoothing, data, console)
+        No model and no features are needed. A node whose Δ̄(ρ) is 1/2 or more cannot be certified at ρ with this bound,
+        even if every vote agrees.
+
+        Args:
+            options: Which nodes and which smoothing.
+            config: TOML file with any of these options as keys; flags win over it.
+            json: Print one JSON object instead of text.
+            quiet: No remarks on standard error.
+        """
+        return _run(resolve(options, config), Console(as_json=json, quiet=quiet))
+
+    bounds.__annotations__["options"] = Annotated[kind, Parameter(name="*")]
+    return bounds
+
+
+def _run(config: BoundsConfig, console: Console) -> int:
+    smoothing, _ = _made(config)
+    place = config.out
+    out = None if place is None else check_file(place, overwrite=config.overwrite, suffixes=(".csv", ".parquet"))
+    data = graphs.load(config, console)
+    _, threat = _made(config, **read_masks(THREATS[config.threat], config, data))
+    found = _evaluate(config, smoothing, threat, data, console)
     rows = _rows(found)
     if out is not None:
         frame = _frame(found, data)
         is_csv = out.suffix.lower() == ".csv"
         write_file(out, lambda path: _write(frame, path, as_csv=is_csv))
+    options = {**config.model_dump(exclude=WHERE), **as_options(smoothing), **as_options(threat)}
     record = {
         "command": "bounds",
-        "graph": graphs.graph_record(settings, data),
-        "options": settings.model_dump(exclude={"out", "overwrite", "data_root"}),
+        "graph": graphs.graph_record(config, data),
+        "options": options,
         "num_targets": int(found.targets.size),
         "num_inexact_path_counts": int((~found.path_counts_exact).sum()),
         "num_never_attacked": int((found.num_eligible == 0).sum()),
         "per_radius": rows,
         "files": [] if out is None else [str(out)],
     }
-    console.result(_text(settings, found, threat, rows, out), record)
+    console.result(_text(found, rows, out), record)
     return 0
 
 
-def _check(config: BoundsConfig) -> Any:
-    from graycert._validation import check_integer
-    from graycert.bounds.evaluation import check_method
-    from graycert.smoothing.interception.parameters import InterceptionSmoothing
+def _made(config: BoundsConfig, **masks: Any) -> tuple[InterceptionSmoothing, Threat]:
+    """Return smoothing and threat; what does not fit is refused before the graph is loaded."""
+    from graycert.bounds import check_bound
 
-    check_integer("num_layers", config.num_layers, at_least=1)
-    check_integer("min_distance", config.min_distance, at_least=0, hint="It counts hops to the target.")
-    check_integer("max_radius", config.max_radius, at_least=1)
-    check_method(config.method, num_layers=config.num_layers)
-    return InterceptionSmoothing(p_delete=config.p_delete, p_ablate=config.p_ablate)
+    threat = THREATS[config.threat]
+    among: list[Kind] = [InterceptionSmoothing, *(THREATS[claim.threat] for claim in InterceptionSmoothing.claims)]
+    refuse_foreign(config, (InterceptionSmoothing, threat), among=among)
+    check_bound(config.bound, num_layers=config.num_layers)
+    return made(InterceptionSmoothing, config), made(threat, config, defaults=BOUNDS_DEFAULTS, **masks)
 
 
-def _evaluate(config: BoundsConfig, smoothing: Any, data: Any, console: Console) -> tuple[Any, Any]:
+def _evaluate(
+    config: BoundsConfig, smoothing: InterceptionSmoothing, threat: Threat, data: Any, console: Console
+) -> "DeltaBounds":
     import numpy as np
 
-    from graycert.bounds.evaluation import PATH_METHODS, evaluate_deltas
+    from graycert.bounds import PATH_BOUNDS, delta_bounds
     from graycert.bounds.two_level import load_kernels
-    from graycert.graph import as_adjacency
-    from graycert.threats.node_features import NodeFeatureThreat
 
     named = None if config.targets == "all" else read_nodes(config.targets, data, flag="targets")
-    threat = NodeFeatureThreat(min_distance=config.min_distance, trusted=read_trusted(config.trusted, data))
-    if config.method not in PATH_METHODS:
+    if config.bound not in PATH_BOUNDS:
         load_kernels(console.say)
-    found = evaluate_deltas(
-        as_adjacency(data),
+    return delta_bounds(
+        data,
         np.arange(int(data.num_nodes)) if named is None else named,
         smoothing=smoothing,
         threat=threat,
         num_layers=config.num_layers,
         max_radius=config.max_radius,
-        method=config.method,
+        bound=config.bound,
     )
-    return found, threat
 
 
-def _rows(found: Any) -> list[dict[str, Any]]:
+def _rows(found: "DeltaBounds") -> list[dict[str, Any]]:
     """Return per radius how many targets any model could certify, and how Δ̄ is distributed."""
     import numpy as np
 
@@ -121,7 +136,7 @@ def _rows(found: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _text(config: BoundsConfig, found: Any, threat: Any, rows: list[dict[str, Any]], out: Path | None) -> str:
+def _text(found: "DeltaBounds", rows: list[dict[str, Any]], out: Path | None) -> str:
     total = int(found.targets.size)
     last = next((index for index, row in enumerate(rows) if row["certifiable_and_attackable"] == 0), len(rows) - 1)
     cells = [
@@ -137,8 +152,9 @@ def _text(config: BoundsConfig, found: Any, threat: Any, rows: list[dict[str, An
     ]
     columns = ("radius ρ", "certifiable", "or whole field", "smallest Δ̄(ρ)", "median", "largest")
     parts = [
-        f"{total:,} nodes, p_d = {config.p_delete}, p_a = {config.p_ablate}, {config.num_layers} message-passing "
-        f"steps, hostile nodes {threat.describe()}, method '{config.method}'{_taken(config.method, found)}.",
+        f"{total:,} nodes, p_d = {found.smoothing.delete_in_words}, p_a = {found.smoothing.ablate_in_words}, "
+        f"{found.num_layers} message-passing steps, hostile nodes {found.threat.describe()}, bound "
+        f"'{found.bound}'{_taken(found)}.",
         table(columns, cells, left=0),
         "Certifiable: Δ̄(ρ) < 1/2 and at least ρ nodes could attack; more is impossible for any model and any number "
         "of votes with this bound. Whole field: also nodes with fewer attackers. Δ̄ is rounded upward.",
@@ -151,12 +167,12 @@ def _text(config: BoundsConfig, found: Any, threat: Any, rows: list[dict[str, An
     return "\n\n".join(parts)
 
 
-def _taken(method: str, found: Any) -> str:
-    """Return which methods were taken for how many nodes, where it is not the one asked for."""
+def _taken(found: "DeltaBounds") -> str:
+    """Return which bounds were taken for how many nodes, where it is not the one asked for."""
     import numpy as np
 
     names, counts = np.unique(found.methods, return_counts=True)
-    if names.tolist() == [method]:
+    if names.tolist() == [found.bound]:
         return ""
     return " (" + ", ".join(f"{name}: {count:,}" for name, count in zip(names, counts, strict=True)) + ")"
 
@@ -167,7 +183,7 @@ def _upward(value: float) -> str:
     return f"{math.ceil(value * 10_000) / 10_000:.4f}"
 
 
-def _frame(found: Any, data: Any) -> Any:
+def _frame(found: "DeltaBounds", data: Any) -> Any:
     import pandas as pd
 
     from graycert.bounds import largest_certifiable_radius

@@ -1,11 +1,12 @@
-"""The options of the commands, with their defaults: on the command line, and as keys of a `--config` file.
+"""The options that are the same whatever is certified, with defaults and constraints: flags, and keys of files.
 
-This module is read for `--help`, so it loads neither torch nor NumPy.
+Options of smoothings, threats and draws follow from their declarations, see `graycert.cli.declared`. This module is
+read for `--help`, so it loads no torch.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -15,7 +16,19 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-_NO_NEGATIVE = Parameter(negative=())
+NO_NEGATIVE = Parameter(negative=())
+
+GROUPS = {
+    name: Group(name, sort_key=number)
+    for number, name in enumerate(("Smoothing", "Threat", "Draws", "Conclusion"), start=1)
+}
+"""Headings in the help, for what would be lost among the other options."""
+
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Level = Annotated[float, Field(gt=0.0, lt=1.0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**64)]
 
 
 class GraphConfig(Config):
@@ -41,28 +54,26 @@ class TrainingConfig(GraphConfig):
     """How a model is trained: the paper's settings."""
 
     split: Annotated[
-        str, Field(description="inductive (held-out nodes are not in the training graph) or transductive.")
+        Literal["inductive", "transductive"],
+        Field(description="inductive (held-out nodes are not in the training graph) or transductive."),
     ] = "inductive"
-    per_class: Annotated[int, Field(description="Training nodes, and validation nodes, of each class.")] = 20
-    test_fraction: Annotated[float, Field(description="Share of the labelled nodes to test on.")] = 0.1
-    seed: Annotated[int, Field(description="Seeds the split, the weights, training, and the votes.")] = 0
+    per_class: Annotated[Count, Field(description="Training nodes, and validation nodes, of each class.")] = 20
+    test_fraction: Annotated[Level, Field(description="Share of the labelled nodes to test on.")] = 0.1
+    seed: Annotated[Seed, Field(description="Seeds the split, the weights, training, and the votes.")] = 0
     model: Annotated[str, Field(description="gat, gcn, gatv2 or sma.")] = "gat"
     skip: Annotated[
         bool | None,
         Field(description="Add a connection from a node's own features to its output. Default: yes, for a new model."),
     ] = None
     num_layers: Annotated[
-        int | None, Field(description="Message-passing steps. Default: 2, or those of the model.")
+        Count | None, Field(description="Message-passing steps. Default: 2, or those of the model.")
     ] = None
-    train_p_delete: Annotated[float, Field(description="Chance of deleting an edge while training.")] = 0.01
-    train_p_ablate: Annotated[float, Field(description="Chance of ablating a node while training.")] = 0.6
-    max_epochs: Annotated[int, Field(description="Limit of training epochs.")] = 1_000
-    patience: Annotated[int, Field(description="Epochs without improvement before training stops.")] = 50
-    learning_rate: Annotated[float, Field(description="Of Adam.")] = 1e-3
-    weight_decay: Annotated[float, Field(description="Of Adam.")] = 5e-4
-
-
-_METHOD = "Bound of Δ over sets of nodes: auto, exact, surrogate, tree, multiplicative or union."
+    train_p_delete: Annotated[Probability, Field(description="Chance of deleting an edge while training.")] = 0.01
+    train_p_ablate: Annotated[Probability, Field(description="Chance of ablating a node while training.")] = 0.6
+    max_epochs: Annotated[Count, Field(description="Limit of training epochs.")] = 1_000
+    patience: Annotated[Count, Field(description="Epochs without improvement before training stops.")] = 50
+    learning_rate: Annotated[Positive, Field(description="Of Adam.")] = 1e-3
+    weight_decay: Annotated[float, Field(ge=0.0, allow_inf_nan=False, description="Of Adam.")] = 5e-4
 
 
 class TrainConfig(TrainingConfig):
@@ -71,11 +82,11 @@ class TrainConfig(TrainingConfig):
     out: Annotated[str | None, Field(description="Weights file. Default: runs/train-GRAPH-TIME/model.safetensors.")] = (
         None
     )
-    overwrite: Annotated[bool, _NO_NEGATIVE, Field(description="Replace an existing file.")] = False
+    overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an existing file.")] = False
 
 
 class CertifyConfig(TrainingConfig):
-    """Options of `graycert certify`."""
+    """Options of `graycert certify`, but for those that `graycert.cli.declared` adds and whose choices it fills in."""
 
     model: Annotated[
         str,
@@ -84,60 +95,68 @@ class CertifyConfig(TrainingConfig):
     weights: Annotated[
         str | None, Field(description="FILE.safetensors for the model. Without it, a named model is trained first.")
     ] = None
-    p_delete: Annotated[float, Field(description="Chance p_d of deleting an edge, when certifying.")] = 0.31
-    p_ablate: Annotated[float, Field(description="Chance p_a of ablating a node, when certifying.")] = 0.794
-    min_distance: Annotated[
-        int | None,
-        Field(description="Hostile nodes are at least that many hops away. Default: 1 with --skip, 0 without."),
-    ] = None
-    trusted: Annotated[str | None, Field(description="File naming nodes that are never hostile, one a line.")] = None
     targets: Annotated[
         str | None,
         Field(description="test, all, or a file naming nodes, one a line. Default: test, or all without labels."),
     ] = None
-    n0: Annotated[int, Field(description="Draws that choose the class.")] = 1_000
-    n1: Annotated[int, Field(description="Further draws that bound its lead.")] = 3_000
-    alpha: Annotated[float, Field(description="Failure probability per target.")] = 0.01
-    simultaneous: Annotated[
-        bool, _NO_NEGATIVE, Field(description="Let alpha be the failure probability of all targets at once.")
+    smoothing: Annotated[
+        str, Parameter(group=GROUPS["Smoothing"]), Field(description="What the classifier is smoothed over.")
+    ] = "interception"
+    threat: Annotated[str | None, Parameter(group=GROUPS["Threat"]), Field(description="Who may do what.")] = None
+    until_decided: Annotated[
+        bool,
+        Parameter(group=GROUPS["Draws"], negative=()),
+        Field(description="Stop drawing for a target once its radius is decided."),
     ] = False
     rule: Annotated[
-        str,
+        str | None,
+        Parameter(group=GROUPS["Conclusion"]),
         Field(
-            description="sound; difference or event-aware, both sound and tighter; or paper, which is NOT sound and "
-            "exists for comparison."
+            description="How votes are concluded from. Default: the smoothing's own, sound for most. difference and "
+            "event-aware are sound, too, and tighter; sequential belongs to --until-decided, exact to what draws "
+            "nothing; paper is NOT sound and exists for comparison."
         ),
-    ] = "sound"
-    method: Annotated[str, Field(description=_METHOD)] = "auto"
+    ] = None
+    bound: Annotated[
+        str, Parameter(group=GROUPS["Conclusion"]), Field(description="Bound of Δ over sets of hostile nodes.")
+    ] = "auto"
+    alpha: Annotated[
+        Level, Parameter(group=GROUPS["Conclusion"]), Field(description="Failure probability per target.")
+    ] = 0.01
+    simultaneous: Annotated[
+        bool,
+        Parameter(group=GROUPS["Conclusion"], negative=()),
+        Field(description="Let alpha be the failure probability of all targets at once."),
+    ] = False
+    max_radius: Annotated[
+        Count, Parameter(group=GROUPS["Conclusion"]), Field(description="Largest radius to examine.")
+    ] = 20
     collective: Annotated[
         bool,
-        _NO_NEGATIVE,
+        Parameter(group=GROUPS["Conclusion"], negative=()),
         Field(description="Also bound how many targets survive one adversary who attacks all of them."),
     ] = False
-    max_radius: Annotated[int, Field(description="Largest radius to examine.")] = 20
     device: Annotated[
         str | None, Field(description="Where votes are drawn: auto, cpu, cuda, cuda:1. Default: cpu.")
     ] = None
     engine: Annotated[
-        str, Field(description="What draws: auto, compiled (refuses models without kernels) or torch.")
+        Literal["auto", "compiled", "torch"],
+        Field(description="What draws: auto, compiled (refuses models without kernels) or torch."),
     ] = "auto"
     batch_size: Annotated[
-        int | None, Field(description="Draws per forward pass (engine torch). Default: from a memory budget.")
+        Count | None, Field(description="Draws per forward pass (engine torch). Default: from a memory budget.")
     ] = None
     out: Annotated[str | None, Field(description="Run directory. Default: runs/certify-GRAPH-TIME.")] = None
-    overwrite: Annotated[bool, _NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False
+    overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False
 
 
 class BoundsConfig(GraphConfig):
-    """Options of `graycert bounds`."""
+    """Options of `graycert bounds`, but for those that `graycert.cli.declared` adds and whose choices it fills in."""
 
-    p_delete: Annotated[float, Field(description="Chance p_d of deleting an edge.")] = 0.31
-    p_ablate: Annotated[float, Field(description="Chance p_a of ablating a node.")] = 0.794
-    num_layers: Annotated[int, Field(description="Message-passing steps of the model.")] = 2
-    min_distance: Annotated[int, Field(description="Hostile nodes are at least that many hops away.")] = 1
-    trusted: Annotated[str | None, Field(description="File naming nodes that are never hostile, one a line.")] = None
+    num_layers: Annotated[Count, Field(description="Message-passing steps of the model.")] = 2
     targets: Annotated[str, Field(description="all, or a file naming nodes, one a line.")] = "all"
-    method: Annotated[str, Field(description=_METHOD)] = "auto"
-    max_radius: Annotated[int, Field(description="Largest radius to examine.")] = 20
+    threat: Annotated[str, Parameter(group=GROUPS["Threat"]), Field(description="Who may do what.")] = "node-features"
+    bound: Annotated[str, Field(description="Bound of Δ over sets of hostile nodes.")] = "auto"
+    max_radius: Annotated[Count, Field(description="Largest radius to examine.")] = 20
     out: Annotated[str | None, Field(description="File for the values per node: .csv or .parquet.")] = None
-    overwrite: Annotated[bool, _NO_NEGATIVE, Field(description="Replace an existing file.")] = False
+    overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an existing file.")] = False

@@ -2,30 +2,21 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-_FLAGS = {
-    "`source`": "`--graph`",
-    "`nodes`": "`--nodes`",
-    "`directory`": "`--out`",
-    "`num_selection`": "`--n0`",
-    "`num_estimation`": "`--n1`",
-    "`device`": "`--device`",
-    "`data_root`": "`--data-root`",
-    "overwrite=True": "--overwrite",
-    "NodeFeatureThreat(min_distance=1)": "--min-distance 1",
-    "a model without skip connection": "--no-skip",
-    "`num_layers`": "`--num-layers`",
-}
+from graycert.errors import InvalidFileError, InvalidParameterError
 
 
-def in_flags(message: str) -> str:
-    """Return a message of the library with its argument names as the flags of the command line."""
-    for name, flag in _FLAGS.items():
-        message = message.replace(name, flag)
-    return message
+@contextmanager
+def about(option: str) -> Iterator[None]:
+    """Say in every complaint about what an option names that it is about the option."""
+    try:
+        yield
+    except (InvalidFileError, InvalidParameterError) as error:
+        raise type(error)(f"`--{option}`: {error}") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +34,11 @@ class Console:
     def say(self, message: str) -> None:
         """Tell what is going on."""
         if not self.quiet:
-            print(in_flags(message), file=sys.stderr, flush=True)  # noqa: T201 (this is the place that prints)
+            print(message, file=sys.stderr, flush=True)  # noqa: T201 (this is the place that prints)
 
     def warn(self, message: str) -> None:
         """Tell what the user should know even when nothing else is told."""
-        print(f"warning: {in_flags(message)}", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"warning: {message}", file=sys.stderr, flush=True)  # noqa: T201
 
     def result(self, text: str, record: dict[str, Any]) -> None:
         """Print the result: ``text``, or ``record`` if JSON was asked for."""
@@ -61,7 +52,7 @@ class Console:
 
 def error(message: str) -> None:
     """Print an error as one short paragraph."""
-    print(f"error: {' '.join(in_flags(message).split())}", file=sys.stderr, flush=True)  # noqa: T201
+    print(f"error: {' '.join(message.split())}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, left: int = 1) -> str:

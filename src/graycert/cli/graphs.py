@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from graycert.cli.configs import GraphConfig, TrainingConfig
-from graycert.cli.console import Console
+from graycert.cli.console import Console, about
+from graycert.cli.places import whole
 
 PREPARATION = ("undirected", "drop_self_loops", "coalesce", "largest_component", "binarize")
 
@@ -13,7 +14,8 @@ def load(config: GraphConfig, console: Console) -> Any:
     """Return the graph."""
     from graycert.data import load_graph
 
-    data = load_graph(config.graph, nodes=config.nodes, data_root=config.data_root, **_options(config))
+    with about("graph"):
+        data = load_graph(config.graph, nodes=config.nodes, data_root=config.data_root, **_options(config))
     classes = "" if data.get("y") is None else f", {int(data.y.max()) + 1} classes"
     console.say(
         f"graph {data.graph_name}: {data.num_nodes:,} nodes, {data.edge_index.size(1):,} directed edges{classes}"
@@ -43,7 +45,7 @@ def graph_record(config: GraphConfig, data: Any) -> dict[str, Any]:
     """Return what `verify` needs to load the graph again."""
     return {
         "name": str(data.graph_name),
-        "source": _stable(config.graph),
+        "source": whole(config.graph),
         "nodes": None if config.nodes is None else str(Path(config.nodes).expanduser().resolve()),
         "options": _options(config),
         "preparation": list(data.get("preparation") or []),
@@ -63,9 +65,3 @@ def split_record(config: TrainingConfig) -> dict[str, Any]:
 def _options(config: GraphConfig) -> dict[str, bool]:
     chosen = {name: getattr(config, name) for name in PREPARATION}
     return {name: value for name, value in chosen.items() if value is not None}
-
-
-def _stable(graph: str) -> str:
-    """Return a name as it is and a path as an absolute one, which holds in any working folder."""
-    path = Path(graph).expanduser()
-    return str(path.resolve()) if path.suffix and path.is_file() else graph

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from graycert import __version__
 from graycert.cli import console
-from graycert.cli.bounds import bounds
-from graycert.cli.certify import certify
+from graycert.cli.bounds import bounds_command
+from graycert.cli.certify import certify_command
 from graycert.cli.config_file import type_problem
 from graycert.cli.datasets import datasets
 from graycert.cli.report import report
@@ -41,7 +41,7 @@ _EPILOGUE = (
 
 
 def build_app() -> App:
-    """Return the command line application."""
+    """Return the command line application, with all smoothings and threats that there are now."""
     app = App(
         name="graycert",
         help=_HELP,
@@ -53,7 +53,7 @@ def build_app() -> App:
         print_error=False,
         result_action="return_value",
     )
-    for command in (certify, train, bounds, verify, report, reproduce, sweep, datasets):
+    for command in (certify_command(), train, bounds_command(), verify, report, reproduce, sweep, datasets):
         app.command(command)
     return app
 

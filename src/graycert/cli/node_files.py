@@ -4,6 +4,9 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graycert._parameters import Parameters
+from graycert.cli.configs import Config
+from graycert.cli.declared import options_of
 from graycert.errors import InvalidFileError
 
 if TYPE_CHECKING:  # NumPy is loaded when a command runs, not for its help
@@ -73,12 +76,14 @@ def _finder(data: Any) -> Any:
     return by_id
 
 
-def read_trusted(path: str | None, data: Any) -> "NDArray[np.bool_] | None":
-    """Return which nodes the file of `--trusted` names, bool (num_nodes,); None without a file."""
-    if path is None:
-        return None
+def read_masks(kind: type[Parameters], config: Config, data: Any) -> "dict[str, NDArray[np.bool_]]":
+    """Return which nodes are named by the files that options of a class name, each bool (num_nodes,)."""
     import numpy as np
 
-    mask = np.zeros(int(data.num_nodes), dtype=np.bool_)
-    mask[read_nodes(path, data, flag="trusted")] = True
-    return mask
+    masks = {}
+    for name, field in options_of(kind).items():
+        path = getattr(config, name)
+        if field.metadata["option"] == "nodes" and path is not None:
+            masks[name] = np.zeros(int(data.num_nodes), dtype=np.bool_)
+            masks[name][read_nodes(path, data, flag=name)] = True
+    return masks

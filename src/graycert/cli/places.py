@@ -1,4 +1,4 @@
-"""Where commands write when they are not told, and single files written as a whole or not at all."""
+"""Where commands read and write: how paths are told and shown, and files written as a whole or not at all."""
 
 import re
 import time
@@ -24,6 +24,12 @@ def default_run(command: str, graph: str) -> Path:
 def shown(place: Path) -> str:
     """Return how a place is named to the user: from the working folder, if it lies within."""
     return str(place.relative_to(Path.cwd())) if place.is_relative_to(Path.cwd()) else str(place)
+
+
+def whole(text: str) -> str:
+    """Return a name as it is and the path of a file as an absolute one, which holds in any working folder."""
+    path = Path(text).expanduser()
+    return str(path.resolve()) if path.suffix and path.is_file() else text
 
 
 def check_file(path: str | Path, *, overwrite: bool, suffixes: tuple[str, ...]) -> Path:

@@ -94,7 +94,7 @@ def sweep(
 def _check(config: SweepConfig) -> None:
     """Check everything that can be checked before a graph is loaded."""
     from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
-    from graycert.bounds.evaluation import METHODS
+    from graycert.bounds import BOUNDS
     from graycert.models.names import ARCHITECTURES
     from graycert.rules import RULES
 
@@ -102,12 +102,10 @@ def _check(config: SweepConfig) -> None:
     check_choice("smooth", config.smooth, tuple(_SMOOTHED))
     check_choice("sampler", config.sampler, _SAMPLERS)
     check_choice("split", config.split, ("inductive", "transductive"))
-    check_choice("rule", config.rule, RULES)
-    check_choice("method", config.method, METHODS)
+    check_choice("rule", config.rule, tuple(RULES))
+    check_choice("bound", config.bound, BOUNDS)
     check_open_unit("alpha", config.alpha, hint="It is a failure probability, e.g. 0.01.")
     check_integer("min_distance", config.min_distance, at_least=0, hint="It counts hops to the target.")
-    check_integer("n0", config.n0, at_least=1, hint="It is the number of draws that choose the class.")
-    check_integer("n1", config.n1, at_least=1, hint="It is the number of draws that bound its lead.")
     check_seed(config.seed)
 
 
@@ -122,16 +120,14 @@ def _described(config: SweepConfig) -> "SmoothingSweep":
         )
     except ValidationError as error:
         raise InvalidParameterError(type_problem(error)) from error
-    conclusion = Conclusion(
-        min_distance=config.min_distance, method=config.method, rule=config.rule, alpha=config.alpha
-    )
+    conclusion = Conclusion(min_distance=config.min_distance, bound=config.bound, rule=config.rule, alpha=config.alpha)
     return SmoothingSweep.model_validate(
         {
             "training": training,
             "smoothed": _SMOOTHED[config.smooth],
             "conclusions": (conclusion,),
-            "num_selection": config.n0,
-            "num_estimation": config.n1,
+            "num_selection": config.num_selection,
+            "num_estimation": config.num_estimation,
             "seed": config.seed,
         }
     )
@@ -170,15 +166,15 @@ def _planned(
     config: SweepConfig, described: "SmoothingSweep", budget: "Budget", out: Path, console: Console
 ) -> "Sweep":
     """Return the sweep, once its graph and model turned out to be usable."""
-    from graycert.bounds.evaluation import check_method
-    from graycert.certification.arguments import refuse_exposed_target
+    from graycert.audit import refuse_exposed_target
+    from graycert.bounds import check_bound
     from graycert.models import build_model
     from graycert.reproduction.lab import Lab
     from graycert.reproduction.sweep import AdaptiveDesign
     from graycert.threats.node_features import NodeFeatureThreat
 
     training = described.training
-    check_method(config.method, num_layers=training.num_layers)
+    check_bound(config.bound, num_layers=training.num_layers)
     lab = Lab(out / "lab", data_root=config.data_root)
     data = lab.graph(training.graph)
     split = lab.split(training)

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from pydantic import Field
 
-from graycert.cli.configs import Config
+from graycert.cli.configs import Config, Count
 
 
 class SweepConfig(Config):
@@ -35,11 +35,15 @@ class SweepConfig(Config):
         ),
     ] = "both"
     min_distance: Annotated[int, Field(description="Hostile nodes are at least that many hops away.")] = 2
-    n0: Annotated[int, Field(description="Draws that choose the class.")] = 1_000
-    n1: Annotated[int, Field(description="Further draws that bound its lead.")] = 3_000
+    num_selection: Annotated[Count, Parameter(alias="--n0"), Field(description="Draws that choose the class (n0).")] = (
+        1_000
+    )
+    num_estimation: Annotated[
+        Count, Parameter(alias="--n1"), Field(description="Further draws that bound its lead (n1).")
+    ] = 3_000
     alpha: Annotated[float, Field(description="Failure probability per target.")] = 0.01
     rule: Annotated[str, Field(description="See `graycert certify`.")] = "sound"
-    method: Annotated[
+    bound: Annotated[
         str, Field(description="Bound of Δ over sets of nodes: auto, exact, surrogate, tree, multiplicative or union.")
     ] = "auto"
     sampler: Annotated[

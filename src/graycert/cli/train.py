@@ -11,7 +11,7 @@ from graycert.cli.configs import TrainConfig
 from graycert.cli.console import Console
 from graycert.cli.places import check_file, default_run
 from graycert.cli.provenance import weights_sha256
-from graycert.cli.training import check_training, train_model
+from graycert.cli.training import train_model
 
 _DEFAULTS = TrainConfig()
 
@@ -33,7 +33,6 @@ def train(
     """
     console = Console(as_json=json, quiet=quiet)
     settings = resolve(options, config)
-    check_training(settings)
     _check_architecture(settings.model)
     place = settings.out or str(default_run("train", settings.graph) / "model.safetensors")
     out = check_file(place, overwrite=settings.overwrite, suffixes=(".safetensors",))

@@ -31,10 +31,10 @@ def verify(
         json: Print one JSON object instead of text.
         quiet: No remarks on standard error.
     """
-    from graycert.certificates import NodeCertificates
+    from graycert.certificates import Certificates
 
     console = Console(as_json=json, quiet=quiet)
-    certificates = NodeCertificates.load(run)
+    certificates = Certificates.load(run)
     from graycert.runs.verify import rebuild_graph  # loads torch
     from graycert.runs.verify import verify as verify_run
 

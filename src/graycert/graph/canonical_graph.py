@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graycert._types import BoolArray, FloatArray, IntArray
 from graycert.errors import InvalidParameterError
 from graycert.graph.adjacency import Adjacency
-from graycert.graph.conversion import as_adjacency, edge_list
+from graycert.graph.conversion import as_adjacency, edge_list, simple_adjacency
 from graycert.graph.fingerprint import graph_fingerprint
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
@@ -27,23 +27,27 @@ class CanonicalGraph:
         adjacency: The graph without self-loops, whose order is this one with self-loops left out.
         order: Which column of ``edge_index`` is where in this order, shape (num_edges,).
         is_proper: Whether each edge in this order is no self-loop, shape (num_edges,).
+        handed_in: What values per edge are handed in for, in words; empty where they cannot be, because nothing says in
+            which order they would come.
     """
 
     adjacency: Adjacency
     order: IntArray
     is_proper: BoolArray
+    handed_in: str = "column of `edge_index`"
 
     @classmethod
-    def of(cls, graph: Any) -> "CanonicalGraph":
+    def of(cls, graph: Any, *, merge_parallel: bool = False) -> "CanonicalGraph":
         """Check and sort a graph.
 
         Args:
             graph: What ``as_adjacency`` takes. Values per edge are one per column of ``edge_index``, or per edge of an
-                ``Adjacency`` or sparse matrix in the order of its ``Adjacency``.
+                ``Adjacency`` in its order; a sparse matrix has none.
+            merge_parallel: Merge parallel edges in ``adjacency`` rather than refuse them, for where no edge has a coin.
 
         Raises:
             InvalidParameterError: If its edges are malformed.
-            UnsoundSetupError: ``parallel-edges``.
+            UnsoundSetupError: ``parallel-edges``, unless they are merged.
 
         Example:
             >>> from types import SimpleNamespace
@@ -51,11 +55,17 @@ class CanonicalGraph:
             >>> graph.order, graph.proper(np.array([0.3, 0.1, 0.2]))
             (array([2, 0, 1]), array([0.3, 0.1]))
         """
-        adjacency = as_adjacency(graph)
         if isinstance(graph, Adjacency) or sp.issparse(graph):
+            adjacency = as_adjacency(graph)
             everything = np.arange(adjacency.num_edges)
-            return cls(adjacency=adjacency, order=everything, is_proper=np.ones(everything.size, dtype=np.bool_))
-        edges, _ = edge_list(graph)
+            return cls(
+                adjacency=adjacency,
+                order=everything,
+                is_proper=np.ones(everything.size, dtype=np.bool_),
+                handed_in="" if sp.issparse(graph) else "edge of the Adjacency",
+            )
+        edges, num_nodes = edge_list(graph)
+        adjacency = simple_adjacency(edges, num_nodes=num_nodes) if merge_parallel else as_adjacency(graph)
         order = np.lexsort((edges[0], edges[1]))
         return cls(adjacency=adjacency, order=order, is_proper=edges[0, order] != edges[1, order])
 
@@ -78,11 +88,16 @@ class CanonicalGraph:
         """Bring values per column of ``edge_index`` into this order.
 
         Raises:
-            InvalidParameterError: If there are more or fewer than columns.
+            InvalidParameterError: If there are more or fewer than columns, or the graph was a sparse matrix.
         """
+        if not self.handed_in:
+            raise InvalidParameterError(
+                "`p_delete` must be a number if the graph is a sparse matrix, got one per edge. Pass PyTorch Geometric "
+                "Data, or an Adjacency and probabilities in its order."
+            )
         if values.shape != (self.num_edges,):
             raise InvalidParameterError(
-                f"`p_delete` must be a number or have one entry per column of `edge_index` ({self.num_edges:,}), got "
+                f"`p_delete` must be a number or have one entry per {self.handed_in} ({self.num_edges:,}), got "
                 f"{values.size:,} entries. Was the graph prepared or split after they were chosen?"
             )
         return values[self.order]

@@ -1,11 +1,9 @@
 """What a certificate says about each target, and the shares that curves show."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graycert._types import IntArray
 from graycert.metrics import (
@@ -54,11 +52,6 @@ class CertifiedTargets:
         kept = np.isin(self.targets, targets)
         names = [field.name for field in fields(self) if field.name != "seconds"]
         return replace(self, **{name: getattr(self, name)[kept] for name in names})
-
-    def by_mlp(self, floor: Mapping[str, NDArray[Any]]) -> "CertifiedTargets":
-        """Return the same targets as the MLP of an `MLPJob` certifies them: against all that may be hostile."""
-        prediction = floor["prediction"][np.searchsorted(floor["targets"], self.targets)]
-        return replace(self, radius=self.num_eligible, prediction=prediction, seconds=float(floor["seconds"]))
 
     def summary(self) -> dict[str, float]:
         """Return numbers of the experiment as a whole; AUCRC is the mean certified radius, 0 where it abstains."""

@@ -1,96 +1,157 @@
 """Train (or take) a model, draw votes once, and conclude from them in several ways."""
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field, field_validator
 
-from graycert.reproduction.job import silent
+from graycert._types import IntArray
+from graycert.reproduction.job import Job, silent
 from graycert.reproduction.lab import Lab
-from graycert.reproduction.model_job import SampledJob
-from graycert.reproduction.settings import Conclusion, Count, Probability
+from graycert.reproduction.settings import AnyTraining, Conclusion, Count, DrawSettings, SmoothingSettings
+
+if TYPE_CHECKING:
+    from graycert.certificates import Certificates
+
+TestGraph = Literal["as it is", "diffusion", "trees"]
 
 
-class CertifyJob(SampledJob):
-    """One model under one smoothing distribution.
+class CertifyJob(Job):
+    """One model, smoothed in one way.
 
     Args:
-        training: The model.
-        p_delete: p_d at inference.
-        p_ablate: p_a at inference.
-        conclusions: What is concluded from the same votes, one of each name. All must exclude the target if one
-            of them does because of a skip connection.
+        model: The model.
+        smoothing: What it is smoothed over.
+        conclusions: What is concluded from the same votes, one of each name. All must exclude the target if one of
+            them does because of a skip connection.
+        draws: How much is drawn; None takes what is usual for the smoothing.
         test_graph: "as it is", or sparsified by "diffusion" (GDC) or to "trees" (App. D) before it is attacked.
-        num_selection: n0.
-        num_estimation: n1.
         num_targets: Certify so many test nodes, drawn by the seed; None takes all.
         max_radius: Largest radius looked at.
         seed: Seed of the draws; None takes that of the model.
 
     The result has ``targets``, ``labels`` (num_targets,), and for each conclusion, by its name, ``NAME/radius``,
-    ``NAME/num_eligible``, ``NAME/prediction``, ``NAME/p_lower``, ``NAME/p_upper`` (num_targets,).
+    ``NAME/num_eligible``, ``NAME/prediction``, where there are bounds of probabilities ``NAME/p_lower`` and
+    ``NAME/p_upper``, and what tables show of what the smoothing adds, e.g. ``NAME/evaluation`` (num_targets,); for
+    budgets of one adversary also ``NAME/together``, the targets that keep their prediction (num_budgets,).
     """
 
     job: ClassVar[str] = "certify"
 
-    p_delete: Probability
-    p_ablate: Probability
-    conclusions: tuple[Conclusion, ...] = (Conclusion(),)
-    test_graph: Literal["as it is", "diffusion", "trees"] = "as it is"
+    model: AnyTraining
+    smoothing: SmoothingSettings
+    conclusions: Annotated[tuple[Conclusion, ...], Field(min_length=1)] = (Conclusion(),)
+    draws: DrawSettings | None = None
+    test_graph: TestGraph = "as it is"
+    num_targets: Count | None = None
     max_radius: Count = 40
     seed: int | None = None
 
-    def run(self, lab: Lab) -> dict[str, Any]:
-        """Certify, and conclude in every way asked for."""
-        import graycert as gc
-        from graycert.certification.again import certify_again
+    @field_validator("conclusions")
+    @classmethod
+    def _have_names(cls, conclusions: tuple[Conclusion, ...]) -> tuple[Conclusion, ...]:
+        if len({each.name for each in conclusions}) < len(conclusions):
+            raise ValueError("each of the conclusions must have a name of its own")
+        return conclusions
 
-        split = lab.split(self.training)
-        targets = self.test_nodes(split)
-        data = self._graph(split.test.data, targets)
-        first = min(self.conclusions, key=lambda each: (each.rule != "event-aware", each.min_distance))
-        nearest = min(each.min_distance for each in self.conclusions)
-        certificates = gc.certify(
-            lab.model(self.training),
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """Names of the graphs that it needs."""
+        return (self.model.graph,)
+
+    def run(self, lab: Lab) -> dict[str, Any]:
+        """Certify against the widest threat by the rule that needs most, and conclude in every way asked for."""
+        import graycert
+        from graycert.rules import RULES
+
+        test = lab.split(self.model).test
+        targets = chosen_targets(test.nodes.numpy(), self.num_targets, seed=self.model.seed)
+        data = _sparsified(test.data, self.test_graph, targets, num_layers=self.model.num_layers)
+        widest = min(self.conclusions, key=lambda each: each.min_distance)
+        neediest = max(self.conclusions, key=lambda each: RULES[each.rule].needs == "predictions")
+        certificates = graycert.certify(
+            lab.model(self.model),
             data,
-            smoothing=gc.InterceptionSmoothing(p_delete=self.p_delete, p_ablate=self.p_ablate),
             targets=targets,
-            threat=gc.NodeFeatureThreat(min_distance=nearest),
-            num_selection=self.num_selection,
-            num_estimation=self.num_estimation,
-            alpha=first.alpha,
-            rule=first.rule,
-            method=first.method,
+            smoothing=self.smoothing.made(),
+            threat=widest.adversary(),
+            draws=None if self.draws is None else self.draws.made(),
             max_radius=self.max_radius,
-            seed=self.training.seed if self.seed is None else self.seed,
-            say=silent,  # a sweep visits settings that certify nothing: that is a result, not a warning
+            seed=self.model.seed if self.seed is None else self.seed,
+            num_layers=self.model.num_layers,
+            execution=graycert.Execution(say=silent),  # a setting that certifies nothing is a result, not a warning
+            **neediest.terms(),
         )
         arrays: dict[str, Any] = {"targets": certificates.targets, "labels": certificates.labels}
         for each in self.conclusions:
             found = certificates
-            if each != first or each.min_distance != nearest:
-                threat = gc.NodeFeatureThreat(min_distance=each.min_distance)
-                found = certify_again(
-                    certificates, data, threat=threat, rule=each.rule, method=each.method, alpha=each.alpha
-                )
-            for name in ("radius", "num_eligible", "prediction", "p_lower", "p_upper"):
-                arrays[f"{each.name}/{name}"] = getattr(found, name)
+            if (each.adversary(), each.terms()) != (widest.adversary(), neediest.terms()):
+                found = certificates.again(data, threat=each.adversary(), **each.terms())
+            values = _told(found) | {"num_eligible": self._num_eligible(found, data, each)}
+            if each.budgets:
+                values["together"] = found.against_one_adversary(data, each.budgets).num_robust
+            arrays |= {f"{each.name}/{name}": value for name, value in values.items()}
         return arrays
 
-    def _graph(self, data: Any, targets: Any) -> Any:
-        if self.test_graph == "as it is":
-            return data
-        if self.test_graph == "diffusion":
-            from graycert.data.diffusion import sparsify_by_diffusion
+    def _num_eligible(self, found: "Certificates", data: Any, conclusion: Conclusion) -> IntArray:
+        """Count whole nodes that could send to the target, so that curves of all methods compare.
 
-            return sparsify_by_diffusion(data)
-        import torch
+        That is what most certificates count themselves. It is not what they count if nothing is assumed of the model,
+        so that nodes beyond its reach count too, nor if the budget is one of attributes, or of nodes that add edges.
+        """
+        from graycert.graph.eligible_nodes import eligible_nodes
+        from graycert.threats import NodeFeatureThreat
 
-        from graycert.graph import as_adjacency
-        from graycert.graph.trees import sparsify_to_trees
+        threat = found.setup.threat
+        if found.setup.num_layers is not None and (threat.within_field or threat.unit == "edges"):
+            return found.num_eligible
+        hostile = NodeFeatureThreat(min_distance=conclusion.min_distance)
+        return eligible_nodes(data, found.targets, hostile, num_layers=self.model.num_layers).counts
 
-        adjacency = as_adjacency(data)
-        kept = sparsify_to_trees(adjacency, targets, num_layers=self.training.num_layers)
-        edges = np.stack([adjacency.sources[kept], adjacency.targets[kept]]).astype(np.int64)
-        thinner = data.clone()
-        thinner.edge_index = torch.from_numpy(edges)
-        return thinner
+
+def chosen_targets(nodes: IntArray, num_targets: int | None, *, seed: int) -> IntArray:
+    """Return ``num_targets`` of the nodes, ascending; the same for all methods that are compared.
+
+    Args:
+        nodes: Test nodes, shape (num_nodes,).
+        num_targets: How many; None, or as many as there are, takes all, as they are.
+        seed: Seeds the choice.
+
+    Example:
+        >>> few, more = (chosen_targets(np.arange(100), number, seed=13) for number in (5, 10))
+        >>> bool(np.isin(few, more).all()), few.size
+        (True, 5)
+    """
+    if num_targets is None or num_targets >= nodes.size:
+        return nodes
+    order = np.argsort(np.random.PCG64(seed).random_raw(nodes.size), kind="stable")
+    return np.sort(nodes[order[:num_targets]])
+
+
+def _told(found: "Certificates") -> dict[str, Any]:
+    """Return what figures can show of each target."""
+    values = {name: getattr(found, name) for name in ("radius", "prediction", "p_lower", "p_upper")}
+    shown = [spec.name for spec in found.setup.smoothing.adds if spec.column and spec.shape == ("targets",)]
+    added = {name: found.adds[name] for name in shown if name in found.adds}
+    return {name: value for name, value in (values | added).items() if value is not None}
+
+
+def _sparsified(data: Any, how: TestGraph, targets: IntArray, *, num_layers: int) -> Any:
+    """Return the graph that is attacked."""
+    if how == "as it is":
+        return data
+    if how == "diffusion":
+        from graycert.data.diffusion import sparsify_by_diffusion
+
+        return sparsify_by_diffusion(data)
+    import torch
+
+    from graycert.graph import as_adjacency
+    from graycert.graph.trees import sparsify_to_trees
+
+    adjacency = as_adjacency(data)
+    kept = sparsify_to_trees(adjacency, targets, num_layers=num_layers)
+    thinner = data.clone()
+    edges = np.stack([adjacency.sources[kept], adjacency.targets[kept]]).astype(np.int64)
+    thinner.edge_index = torch.from_numpy(edges)
+    return thinner

@@ -10,7 +10,7 @@ from graycert._files import write_atomically
 from graycert.errors import InvalidFileError
 from graycert.reproduction.job import Job
 from graycert.reproduction.results import Arrays, Results
-from graycert.reproduction.settings import SplitSettings, TrainingSettings, settings_hash
+from graycert.reproduction.settings import SplitSettings, TrainedModel, settings_hash
 
 
 class Lab:
@@ -37,51 +37,39 @@ class Lab:
         return self.results[job]
 
     def split(self, settings: SplitSettings) -> Any:
-        """Return the split of the graph (of a `TrainingSettings` too: its training does not matter here)."""
+        """Return the split of the graph (of a `TrainedModel` too: its training does not matter here)."""
         return self._split(settings.graph, settings.split, settings.seed, settings.per_class)
 
-    def model(self, settings: TrainingSettings) -> Any:
+    def model(self, settings: TrainedModel) -> Any:
         """Return the trained model, in evaluation mode, from its files if it was trained before."""
         from filelock import FileLock
 
-        import graycert as gc
+        import graycert
 
         file = self._model_file(settings)
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(file.with_suffix(".lock")):  # two workers that need one model train it once
             try:
-                return gc.load_model(file)
+                return graycert.load_model(file)
             except InvalidFileError:  # not there, or cut off by a crash of the machine
                 return self._train(settings, file)
 
-    def forget_model(self, settings: TrainingSettings) -> None:
+    def forget_model(self, settings: TrainedModel) -> None:
         """Remove the files of a trained model that nothing else will need."""
         file = self._model_file(settings)
         for suffix in (".safetensors", ".json", ".lock"):
             file.with_suffix(suffix).unlink(missing_ok=True)
 
-    def _model_file(self, settings: TrainingSettings) -> Path:
+    def _model_file(self, settings: TrainedModel) -> Path:
         return self.folder / "models" / f"{settings.key}.safetensors"
 
-    def _train(self, settings: TrainingSettings, file: Path) -> Any:
-        import graycert as gc
+    def _train(self, settings: TrainedModel, file: Path) -> Any:
+        import graycert
+        from graycert.reproduction.recipes import trained
 
-        split = self.split(settings)
-        model = gc.build_model(
-            settings.architecture, split, num_layers=settings.num_layers, skip=settings.skip, seed=settings.seed
-        )
-        record = gc.train(
-            model,
-            split,
-            smoothing=gc.InterceptionSmoothing(p_delete=settings.p_delete, p_ablate=settings.p_ablate),
-            learning_rate=settings.learning_rate,
-            weight_decay=settings.weight_decay,
-            max_epochs=settings.max_epochs,
-            patience=settings.patience,
-            seed=settings.seed,
-        )
-        gc.save_model(model, file, notes={"settings": settings.model_dump(mode="json"), "training": record.as_dict()})
-        return gc.load_model(file)
+        model, record = trained(settings, self.split(settings))
+        graycert.save_model(model, file, notes={"settings": settings.model_dump(mode="json"), "training": record})
+        return graycert.load_model(file)
 
     def _load(self, name: str) -> Any:
         from graycert.data import load_graph

@@ -13,44 +13,58 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from graycert.reproduction.certified_targets import CertifiedTargets
-from graycert.reproduction.certify_job import CertifyJob
+from graycert.reproduction.certify_job import CertifyJob, TestGraph
+from graycert.reproduction.graph_jobs import TreeShapedJob
 from graycert.reproduction.job import Job
-from graycert.reproduction.levine_job import LevineJob
-from graycert.reproduction.mlp_job import MLPJob
 from graycert.reproduction.settings import (
+    AnyTraining,
     Conclusion,
     Count,
     Distance,
+    DrawSettings,
     GraphSettings,
     Level,
+    MLPTraining,
     ModelSettings,
     Probability,
     Settings,
+    SmoothingSettings,
+    SparseTraining,
     SplitSettings,
     TrainingSettings,
 )
-from graycert.reproduction.sparse_job import SparseJob
-from graycert.reproduction.tree_shaped_job import TreeShapedJob
-from graycert.reproduction.voting_job import VotingJob
 
 if TYPE_CHECKING:
     from graycert.reproduction.results import Results
 
 
-class Draws(Settings):
-    """How much is drawn, and what is concluded how surely.
+class TargetChoice(Settings):
+    """How many targets are certified.
+
+    Args:
+        num_targets: Certify so many test nodes, drawn by the seed, the same for all methods; None takes all.
+    """
+
+    num_targets: Count | None = None
+
+
+class Draws(TargetChoice):
+    """How much is drawn, and what is concluded how surely; see also `TargetChoice`.
 
     Args:
         num_selection: n0.
         num_estimation: n1.
-        num_targets: Certify so many test nodes, drawn by the seed, the same for all methods; None takes all.
         alpha: Failure probability per target.
     """
 
     num_selection: Count = 1_000
     num_estimation: Count = 3_000
-    num_targets: Count | None = None
     alpha: Level = 0.01
+
+    @property
+    def draw_settings(self) -> DrawSettings:
+        """What a computation needs to know of it."""
+        return DrawSettings.of(**self.model_dump(include={"num_selection", "num_estimation"}))
 
 
 class TrainedSettings(GraphSettings, ModelSettings):
@@ -83,9 +97,14 @@ class Probabilities(Settings):
     p_delete: Probability = 0.0
     p_ablate: Probability = 0.0
 
+    @property
+    def interception(self) -> SmoothingSettings:
+        """What is done at inference."""
+        return SmoothingSettings.of("interception", p_delete=self.p_delete, p_ablate=self.p_ablate)
 
-class CurveSettings(TrainedSettings):
-    """What curves of all methods can differ in; see also `GraphSettings` and `ModelSettings`.
+
+class CurveSettings(TrainedSettings, TargetChoice):
+    """What curves of all methods can differ in; see also `GraphSettings`, `ModelSettings` and `TargetChoice`.
 
     Args:
         targets: "all" test nodes that were certified, or those with "tree-shaped" receptive fields in the full graph.
@@ -108,7 +127,7 @@ class InterceptionSettings(CurveSettings, Draws, Probabilities):
 
     bound: str = "multiplicative"
     rule: str = "sound"
-    test_graph: Literal["as it is", "diffusion", "trees"] = "as it is"
+    test_graph: TestGraph = "as it is"
     max_radius: Count = 40
 
     def curve(self, label: str, **changes: Any) -> "Interception":
@@ -127,12 +146,10 @@ class Curve(CurveSettings):
     Attributes:
         family: Method, in words.
         against: What hostile nodes may do; the structure is fixed if nothing else is said.
-        certain: Whether its certificates hold with certainty although it draws.
     """
 
     family: ClassVar[str]
     against: ClassVar[str] = "all features of any eligible nodes"
-    certain: ClassVar[bool] = False
 
     label: Annotated[str, Field(min_length=1)]
     panel: str = ""
@@ -145,34 +162,45 @@ class Curve(CurveSettings):
     @property
     def guarantee(self) -> str:
         """Say against whom its certificates hold, and how surely."""
-        if isinstance(self, Draws) and not self.certain:
+        if isinstance(self, Draws):
             return f"{self.against}; with probability {1 - self.alpha:g} per target"
         return f"{self.against}; with certainty"
 
+    @property
     @abstractmethod
-    def job(self, seed: int, distances: Sequence[int]) -> Job:
-        """Return the computation of a seed, from which follows what holds for nodes at each of the distances."""
+    def smoothing(self) -> SmoothingSettings:
+        """What the model is smoothed over."""
 
-    @abstractmethod
-    def names(self) -> dict[str, str]:
-        """Return how ``radius``, ``num_eligible`` and ``prediction`` at its own distance are called in the result."""
+    @property
+    def terms(self) -> dict[str, Any]:
+        """How it is concluded, see `Conclusion`."""
+        return {"bound": "auto"} | ({"alpha": self.alpha} if isinstance(self, Draws) else {"rule": "exact"})
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """What is concluded."""
+        return Conclusion(min_distance=self.min_distance, **self.terms)
+
+    def model(self, seed: int) -> AnyTraining:
+        """Return the model of a seed."""
+        return self.training(seed)
+
+    def job(self, seed: int, distances: Sequence[int]) -> CertifyJob:
+        """Return the computation of a seed, from which follows what holds for nodes at each of the distances."""
+        return CertifyJob(
+            model=self.model(seed),
+            smoothing=self.smoothing,
+            draws=self.draw_settings if isinstance(self, Draws) else None,
+            conclusions=tuple(self.conclusion.model_copy(update={"min_distance": each}) for each in distances),
+            num_targets=self.num_targets,
+        )
 
     def certified(self, arrays: Mapping[str, NDArray[Any]]) -> CertifiedTargets:
         """Return what the result of the computation says of its targets."""
         common = {name: arrays[name] for name in ("targets", "labels")}
-        found = {each: arrays[name] for each, name in self.names().items()}
+        names = ("radius", "num_eligible", "prediction")
+        found = {each: arrays[f"{self.conclusion.name}/{each}"] for each in names}
         return CertifiedTargets(**common, **found, seconds=float(arrays["seconds"]))
-
-
-class TrustingCurve(Curve):
-    """A method that trusts the target."""
-
-    min_distance: Count = 1
-
-    def names(self) -> dict[str, str]:
-        """Return the names of results that hold several distances."""
-        place = f"distance{self.min_distance}"
-        return {"radius": f"{place}/radius", "num_eligible": f"{place}/num_eligible", "prediction": "prediction"}
 
 
 class Interception(Curve, InterceptionSettings):
@@ -183,25 +211,40 @@ class Interception(Curve, InterceptionSettings):
     method: Literal["interception"]
 
     @property
-    def conclusion(self) -> Conclusion:
-        """What is concluded."""
-        return Conclusion(min_distance=self.min_distance, method=self.bound, rule=self.rule, alpha=self.alpha)
+    def smoothing(self) -> SmoothingSettings:
+        """Edges are deleted, nodes ablated."""
+        return self.interception
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The bound and the rule that are asked for."""
+        return {"bound": self.bound, "rule": self.rule, "alpha": self.alpha}
 
     def job(self, seed: int, distances: Sequence[int]) -> CertifyJob:
         """Return one computation for all distances."""
-        return CertifyJob(
-            training=self.training(seed),
-            conclusions=tuple(self.conclusion.model_copy(update={"min_distance": each}) for each in distances),
-            **self.model_dump(include={"p_delete", "p_ablate", "test_graph", "max_radius", *_DRAWN}),
-        )
-
-    def names(self) -> dict[str, str]:
-        """Return the names of its conclusion."""
-        return {each: f"{self.conclusion.name}/{each}" for each in ("radius", "num_eligible", "prediction")}
+        looked_at = {"test_graph": self.test_graph, "max_radius": self.max_radius}
+        return super().job(seed, distances).model_copy(update=looked_at)
 
 
-class Silent(TrustingCurve, Draws):
-    """The floor of message passing: a model trained with messages that gets none, all edges being deleted (p_d = 1).
+class TrustingCurve(Curve):
+    """A method that trusts the target."""
+
+    min_distance: Count = 1
+
+
+class FloorCurve(TrustingCurve):
+    """A model that is shown each target alone."""
+
+    against: ClassVar[str] = "all features and edges of any other nodes"
+
+    @property
+    def smoothing(self) -> SmoothingSettings:
+        """Nothing but the target's own features."""
+        return SmoothingSettings.of("features-only")
+
+
+class Silent(FloorCurve):
+    """The floor of message passing: a model trained with messages that gets none.
 
     Args:
         training_p_delete: p_d in training.
@@ -209,28 +252,22 @@ class Silent(TrustingCurve, Draws):
     """
 
     family: ClassVar[str] = "no messages"
-    against: ClassVar[str] = "all features and edges of any other nodes"
-    certain: ClassVar[bool] = True
 
     method: Literal["silent"]
     training_p_delete: Probability = 0.0
     training_p_ablate: Probability = 0.0
 
-    def job(self, seed: int, distances: Sequence[int]) -> CertifyJob:
-        """Return one computation for all distances; all draws are equal, so the radius is as large as is looked at."""
-        return CertifyJob(
-            training=self.training(seed),
-            p_delete=1.0,
-            p_ablate=0.0,
-            conclusions=tuple(Conclusion(min_distance=each, alpha=self.alpha) for each in distances),
-            **self.model_dump(include=_DRAWN),
-        )
 
-    def names(self) -> dict[str, str]:
-        """Return the prediction as certified against all eligible nodes."""
-        name = Conclusion(min_distance=self.min_distance, alpha=self.alpha).name
-        eligible = f"{name}/num_eligible"
-        return {"radius": eligible, "num_eligible": eligible, "prediction": f"{name}/prediction"}
+class MLP(FloorCurve):
+    """The floor of certified accuracies: an MLP on the same splits."""
+
+    family: ClassVar[str] = "MLP"
+
+    method: Literal["mlp"]
+
+    def model(self, seed: int) -> MLPTraining:
+        """Return the MLP of a seed; of the settings of models it has none."""
+        return MLPTraining(**self.split_settings(seed).model_dump(), num_layers=max(2, self.num_layers))
 
 
 class Levine(TrustingCurve, Draws):
@@ -254,10 +291,10 @@ class Levine(TrustingCurve, Draws):
         """Each scope on its own: they cost very differently."""
         return f"Levine, {self.scope}"
 
-    def job(self, seed: int, distances: Sequence[int]) -> LevineJob:
-        """Return one computation for all distances."""
-        settings = self.model_dump(include={"scope", "p_ablate", "alpha", *_DRAWN})
-        return LevineJob(training=self.training(seed), min_distances=tuple(distances), **settings)
+    @property
+    def smoothing(self) -> SmoothingSettings:
+        """All but so many nodes are ablated."""
+        return SmoothingSettings.of("randomized-ablation", scope=self.scope, p_ablate=self.p_ablate)
 
 
 class Voting(TrustingCurve):
@@ -280,17 +317,21 @@ class Voting(TrustingCurve):
         """Say against whom its certificates hold, and how surely."""
         return super().guarantee if self.tightened else super().guarantee.replace(";", " and their out-edges;")
 
-    def job(self, seed: int, distances: Sequence[int]) -> VotingJob:
-        """Return one computation for all distances, of all test nodes."""
+    @property
+    def smoothing(self) -> SmoothingSettings:
+        """The graph falls into subgraphs."""
+        return SmoothingSettings.of("subgraphs", num_subgraphs=self.num_subgraphs)
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The radius of the chosen sort."""
+        return super().terms | ({} if self.tightened else {"threat": "features-and-out-edges"})
+
+    def model(self, seed: int) -> TrainingSettings:
+        """Return a model that knows graphs as sparse as the subgraphs."""
         from graycert.smoothing.subgraphs.training import training_smoothing
 
-        training = self.training(seed, p_delete=training_smoothing(self.num_subgraphs).p_delete)
-        return VotingJob(training=training, num_subgraphs=self.num_subgraphs, min_distances=tuple(distances))
-
-    def names(self) -> dict[str, str]:
-        """Return the radius of the chosen sort."""
-        radius = f"distance{self.min_distance}/tightened_radius" if self.tightened else "radius"
-        return super().names() | {"radius": radius}
+        return self.training(seed, p_delete=training_smoothing(self.num_subgraphs).p_delete)
 
 
 class Sparse(TrustingCurve, Draws):
@@ -312,31 +353,44 @@ class Sparse(TrustingCurve, Draws):
     p_minus: Probability = 0.6
     max_deletions: Count = 40
 
-    def job(self, seed: int, distances: Sequence[int]) -> SparseJob:
-        """Return one computation for all distances."""
-        settings = self.model_dump(include={"p_plus", "p_minus", "max_deletions", "alpha", *_DRAWN})
-        return SparseJob(training=self.training(seed, skip=False), min_distances=tuple(distances), **settings)
+    @property
+    def smoothing(self) -> SmoothingSettings:
+        """Attributes are flipped."""
+        return SmoothingSettings.of("sparse", p_plus=self.p_plus, p_minus=self.p_minus)
 
-    def names(self) -> dict[str, str]:
-        """Return certified attributes as the radius."""
-        return super().names() | {"radius": "certified_deletions"}
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The adversary flips attributes, too."""
+        return super().terms | {"threat": "attribute-flips"}
+
+    def model(self, seed: int) -> SparseTraining:
+        """Return a model that is trained under the same flips."""
+        known = {*GraphSettings.model_fields, *ModelSettings.model_fields, "p_plus", "p_minus"}
+        return SparseTraining(**self.model_dump(include=known) | {"seed": seed, "skip": False})
+
+    def job(self, seed: int, distances: Sequence[int]) -> CertifyJob:
+        """Return one computation for all distances."""
+        return super().job(seed, distances).model_copy(update={"max_radius": self.max_deletions})
 
     def certified(self, arrays: Mapping[str, NDArray[Any]]) -> CertifiedTargets:
         """Return whole nodes."""
-        from graycert.smoothing.sparse.certify import naive_certified_nodes
+        from graycert.smoothing.sparse.conversion import naive_certified_nodes
 
         found = super().certified(arrays)
         return replace(found, radius=naive_certified_nodes(found.radius, self.num_attributes))
 
 
-AnyCurve = Annotated[Interception | Silent | Levine | Voting | Sparse, Field(discriminator="method")]
+AnyCurve = Annotated[Interception | Silent | MLP | Levine | Voting | Sparse, Field(discriminator="method")]
 
 METHODS: dict[str, type[Curve]] = {
-    "interception": Interception, "silent": Silent, "levine": Levine, "voting": Voting, "sparse": Sparse,
-}  # fmt: skip
+    "interception": Interception,
+    "silent": Silent,
+    "mlp": MLP,
+    "levine": Levine,
+    "voting": Voting,
+    "sparse": Sparse,
+}
 """By the names of TOML files."""
-
-_DRAWN = {"num_selection", "num_estimation", "num_targets"}
 
 
 def handed_down(shared: Mapping[str, Any], curve: Any) -> Any:
@@ -353,7 +407,7 @@ def handed_down(shared: Mapping[str, Any], curve: Any) -> Any:
     return {"method": method, **{name: value for name, value in shared.items() if name in known}, **curve}
 
 
-def jobs_of_curves(curves: Sequence[Curve], seed: int, *, also: Sequence[int] = ()) -> list[Job]:
+def jobs_of_curves(curves: Sequence[Curve], seed: int, *, also: Sequence[int] = ()) -> list[CertifyJob]:
     """Return the computation of each curve; curves of one model under one smoothing share it, and so its votes.
 
     Args:
@@ -362,15 +416,12 @@ def jobs_of_curves(curves: Sequence[Curve], seed: int, *, also: Sequence[int] = 
         also: Distances of hostile nodes that are concluded too, because another figure shows them.
     """
     alone = [each.job(seed, sorted({*also, each.min_distance})) for each in curves]
-    wanted: dict[Job, set[Conclusion]] = defaultdict(set)
-    for job in alone:
-        wanted[_bare(job)].update(job.conclusions if isinstance(job, CertifyJob) else ())
-    return [
-        bare.model_copy(update={"conclusions": tuple(sorted(wanted[bare], key=lambda each: each.name))})
-        if isinstance(bare, CertifyJob)
-        else bare
-        for bare in map(_bare, alone)
-    ]
+    bare = [each.model_copy(update={"conclusions": ()}) for each in alone]
+    wanted: dict[CertifyJob, set[Conclusion]] = defaultdict(set)
+    for key, job in zip(bare, alone, strict=True):
+        wanted[key].update(job.conclusions)
+    together = {key: tuple(sorted(found, key=lambda each: each.name)) for key, found in wanted.items()}
+    return [key.model_copy(update={"conclusions": together[key]}) for key in bare]
 
 
 def certified_curves(
@@ -390,14 +441,5 @@ def all_jobs(curves: Sequence[Curve], seed: int, *, also: Sequence[int] = ()) ->
     return [*jobs_of_curves(curves, seed, also=also), *shapes]
 
 
-def floor_job(curve: Curve, seed: int) -> MLPJob:
-    """Return the computation of the floor of certified accuracies, on the split of a curve."""
-    return MLPJob(split=curve.split_settings(seed))
-
-
 def _shape_job(curve: Curve, seed: int) -> TreeShapedJob:
     return TreeShapedJob(split=curve.split_settings(seed), num_layers=curve.num_layers)
-
-
-def _bare(job: Job) -> Job:
-    return job.model_copy(update={"conclusions": ()}) if isinstance(job, CertifyJob) else job

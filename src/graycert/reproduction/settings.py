@@ -1,10 +1,17 @@
 """What an experiment computes, as checked values that have a hash."""
 
+import dataclasses
 import hashlib
 import json
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from graycert._parameters import Parameters
+from graycert.draws import DRAWS
+from graycert.smoothing import SMOOTHINGS
+from graycert.threats import THREATS, Threat
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=1)]
@@ -71,16 +78,16 @@ class ModelSettings(Settings):
     patience: Count = 50
 
 
-class TrainingSettings(SplitSettings, ModelSettings):
+class TrainedModel(SplitSettings):
     """A trained model: the seed of the split is also that of its initial weights and of training.
 
     Args:
-        p_delete: p_d in training.
-        p_ablate: p_a in training.
+        recipe: How it is trained, see `graycert.reproduction.recipes`.
+        num_layers: Message-passing steps: nodes within so many hops can be hostile to a target.
     """
 
-    p_delete: Probability = 0.0
-    p_ablate: Probability = 0.0
+    recipe: str
+    num_layers: Count = 2
 
     @property
     def key(self) -> str:
@@ -88,22 +95,158 @@ class TrainingSettings(SplitSettings, ModelSettings):
         return settings_hash("training", self.model_dump(mode="json"))
 
 
+class TrainingSettings(ModelSettings, TrainedModel):
+    """A model that is trained under message interception.
+
+    Args:
+        p_delete: p_d in training.
+        p_ablate: p_a in training.
+    """
+
+    recipe: Literal["interception"] = "interception"
+    p_delete: Probability = 0.0
+    p_ablate: Probability = 0.0
+
+
+class SparseTraining(ModelSettings, TrainedModel):
+    """A model that is trained under sparse smoothing of attributes; it has no skip connection.
+
+    Args:
+        p_plus: Probability of setting a 0 to 1.
+        p_minus: Probability of setting a 1 to 0.
+    """
+
+    recipe: Literal["sparse"] = "sparse"
+    p_plus: Probability
+    p_minus: Probability
+
+    @model_validator(mode="after")
+    def _hides_attributes(self) -> "SparseTraining":
+        if self.skip:
+            raise ValueError("`skip` must be false, because a skip connection shows attributes before they are drawn")
+        return self
+
+
+class MLPTraining(TrainedModel):
+    """An MLP, trained as `train_mlp` does unless told otherwise.
+
+    Args:
+        num_layers: Steps of the models that it is held against: it is certified for the nodes that could attack them.
+    """
+
+    recipe: Literal["mlp"] = "mlp"
+    num_layers: Annotated[int, Field(ge=2)] = 2
+
+
+AnyTraining = Annotated[TrainingSettings | SparseTraining | MLPTraining, Field(discriminator="recipe")]
+
+
+class Named(BaseModel):
+    """What is chosen by its name, with parameters of its own; both are checked, and equal where they mean the same.
+
+    Attributes:
+        kinds: What can be chosen, by name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    kinds: ClassVar[Mapping[str, type[Parameters]]]
+
+    name: str
+
+    @classmethod
+    def of(cls, name: str = "", **parameters: Any) -> Self:
+        """Return what has a name, or what is usual, with these parameters."""
+        return cls.model_validate(parameters | ({"name": name} if name else {}))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        given = dict(values)
+        name = given.pop("name", cls.model_fields["name"].default)
+        if name not in cls.kinds:
+            raise ValueError(f"`name` must be one of {', '.join(cls.kinds)}, got {name!r}")
+        return {"name": name, **cls.kinds[name].restored(given, {}).stored()[0]}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters, as they are stored."""
+        return dict(self.model_extra or {})
+
+    def made(self) -> Any:
+        """Return what was chosen."""
+        return self.kinds[self.name].restored(self.parameters, {})
+
+    def __hash__(self) -> int:
+        return hash((type(self), *sorted(self.model_dump().items())))
+
+
+class SmoothingSettings(Named):
+    """What a classifier is smoothed over.
+
+    Example:
+        >>> SmoothingSettings.of("retention", keep_ratio=0.1)
+        SmoothingSettings(name='retention', keep_ratio='1/10', tau=100000)
+    """
+
+    kinds: ClassVar[Mapping[str, type[Parameters]]] = SMOOTHINGS
+
+
+class DrawSettings(Named):
+    """How much is drawn; a fixed number if nothing else is said.
+
+    Example:
+        >>> DrawSettings.of(num_estimation=500)
+        DrawSettings(name='fixed', num_selection=1000, num_estimation=500)
+    """
+
+    kinds: ClassVar[Mapping[str, type[Parameters]]] = DRAWS
+
+    name: str = "fixed"
+
+
 class Conclusion(Settings):
     """What is concluded from votes: against whom, by which rule and bound, at which failure probability.
 
     Args:
-        min_distance: Hostile nodes are at least so many hops away.
-        method: See `graycert.delta_bounds`; "multiplicative" is the paper's Theorem 3.
+        threat: Who is hostile, see ``graycert.threats.THREATS``.
+        min_distance: Hostile nodes are at least so many hops away. Where the threat knows no distance, it says which
+            nodes are counted as those that could be hostile.
+        bound: See `graycert.delta_bounds`; "multiplicative" is the paper's Theorem 3.
         rule: See `graycert.certify`.
         alpha: Failure probability per target.
+        simultaneous: Whether ``alpha`` is for all targets at once.
+        budgets: Numbers ρ of nodes, rising, of one adversary against all targets at once; none leaves it out.
     """
 
+    threat: str = "node-features"
     min_distance: Distance = 1
-    method: str = "multiplicative"
+    bound: str = "multiplicative"
     rule: str = "sound"
     alpha: Level = 0.01
+    simultaneous: bool = False
+    budgets: tuple[Count, ...] = ()
+
+    @field_validator("threat")
+    @classmethod
+    def _is_known(cls, threat: str) -> str:
+        if threat not in THREATS:
+            raise ValueError(f"`threat` must be one of {', '.join(THREATS)}, got {threat!r}")
+        return threat
 
     @property
     def name(self) -> str:
         """Name the conclusion among those of a job."""
-        return f"distance{self.min_distance}-{self.method}-{self.rule}-{self.alpha:g}"
+        whom = "" if self.threat == "node-features" else f"{self.threat}-"
+        level = f"{self.alpha:g}{'-simultaneous' if self.simultaneous else ''}"
+        return f"{whom}distance{self.min_distance}-{self.bound}-{self.rule}-{level}"
+
+    def adversary(self) -> Threat:
+        """Return who is hostile."""
+        kind = THREATS[self.threat]
+        knows_distance = "min_distance" in {each.name for each in dataclasses.fields(kind)}
+        return kind.restored({"min_distance": self.min_distance} if knows_distance else {}, {})
+
+    def terms(self) -> dict[str, Any]:
+        """Return how it is concluded, as `graycert.certify` and `Certificates.again` take it."""
+        return self.model_dump(include={"bound", "rule", "alpha", "simultaneous"})

@@ -12,7 +12,14 @@ from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
 from graycert.reproduction.pool import run_jobs
-from graycert.reproduction.settings import Conclusion, Count, Settings, TrainingSettings
+from graycert.reproduction.settings import (
+    Conclusion,
+    Count,
+    DrawSettings,
+    Settings,
+    SmoothingSettings,
+    TrainingSettings,
+)
 from graycert.reproduction.sweep.design import RandomDesign
 
 if TYPE_CHECKING:
@@ -133,12 +140,10 @@ class SmoothingSweep(Settings):
             shifted = p_ablate + _MORE_ABLATION[self.training_rule]
             in_training = {"p_delete": p_delete, "p_ablate": max(min(shifted, 1.0), 0.0)}
         return CertifyJob(
-            training=self.training.model_copy(update=in_training),
-            p_delete=p_delete,
-            p_ablate=p_ablate,
+            model=self.training.model_copy(update=in_training),
+            smoothing=SmoothingSettings.of("interception", p_delete=p_delete, p_ablate=p_ablate),
+            draws=DrawSettings.of(num_selection=self.num_selection, num_estimation=self.num_estimation),
             conclusions=self.conclusions,
-            num_selection=self.num_selection,
-            num_estimation=self.num_estimation,
             num_targets=self.num_targets,
         )
 
@@ -158,7 +163,7 @@ class SmoothingSweep(Settings):
     def tidy(self, lab: Lab, job: Job) -> None:
         """Remove the model of a trial that no other needs: thousands would fill the disk."""
         if self.trials_per_training is None and isinstance(job, CertifyJob):
-            lab.forget_model(job.training)
+            lab.forget_model(job.model)
 
     def as_sweep(
         self,

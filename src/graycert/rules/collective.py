@@ -1,6 +1,6 @@
 """One adversary against all targets: how many predictions survive if the hostile nodes are shared."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ class CollectiveCertificate:
         num_active: Number of targets with a positive margin; the others abstain and are not counted.
         proved_by: What proved ``num_robust``: "naive", "lp" or "milp", per budget. Only "milp" rests on the solver.
         solver_status: How the last solver for the budget ended: "optimal", "limit", "failed", or "not needed".
+        groups: Group of each node that the adversary was held to, -1 for none, shape (num_nodes,); None for no groups.
+        group_budgets: Most hostile nodes per group, shape (num_groups,); None for no groups.
     """
 
     budgets: IntArray
@@ -34,6 +36,8 @@ class CollectiveCertificate:
     num_active: int
     proved_by: tuple[str, ...]
     solver_status: tuple[str, ...]
+    groups: IntArray | None = None
+    group_budgets: IntArray | None = None
 
 
 def collective_certificate(
@@ -118,7 +122,8 @@ def collective_certificate(
     for budget in budget_list:
         program = CollectiveProgram.of(targets, budget=budget, groups=group_of, group_budgets=limits)
         results.append((*_most_flips(program, method, time_limit), len(targets) - program.num_open))
-    return _collect(budget_list, results, num_active=len(targets))
+    found = _collect(budget_list, results, num_active=len(targets))
+    return found if groups is None else replace(found, groups=group_of, group_budgets=limits)
 
 
 def _most_flips(program: CollectiveProgram, method: str, time_limit: float) -> tuple[int, str, str]:

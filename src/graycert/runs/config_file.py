@@ -10,9 +10,9 @@ import tomli_w
 from numpy.typing import NDArray
 
 from graycert._parameters import Parameters
-from graycert.certificates import Setup
 from graycert.draws import DRAWS
-from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.errors import InvalidFileError, InvalidParameterError, UnsoundSetupError
+from graycert.setup import Setup
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
 
@@ -28,9 +28,7 @@ _GRAPH = {
     "num_edges": "num_edges",
 }
 _CERTIFICATE = tuple(
-    field.name
-    for field in dataclasses.fields(Setup)
-    if field.name not in {*PARTS, *_GRAPH, "provenance"}
+    field.name for field in dataclasses.fields(Setup) if field.name not in {*PARTS, *_GRAPH, "provenance"}
 )
 _OPTIONAL = {field.name for field in dataclasses.fields(Setup) if "None" in str(field.type)}  # left out where None
 _END = {"complete": True}  # the last section: a file that was cut short may still be TOML, but lacks it
@@ -83,7 +81,7 @@ def stored_setup(path: Path, document: dict[str, Any], arrays: Mapping[str, NDAr
     absent = dict.fromkeys(_OPTIONAL & set(_CERTIFICATE))
     try:
         return Setup(**{**absent, **certificate}, **graph, **parts, provenance=document["provenance"])
-    except InvalidParameterError as error:
+    except (InvalidParameterError, UnsoundSetupError) as error:
         raise InvalidFileError(f"{path} holds an impossible value: {error}") from error
 
 
@@ -150,7 +148,9 @@ def check_version(path: Path, found: object) -> None:
         )
 
 
-def _check_keys(path: Path, section: str, values: dict[str, Any], *, known: tuple[str, ...], optional: set[str]) -> None:
+def _check_keys(
+    path: Path, section: str, values: dict[str, Any], *, known: tuple[str, ...], optional: set[str]
+) -> None:
     missing, unknown = set(known) - set(values) - optional, set(values) - set(known)
     if missing or unknown:
         raise InvalidFileError(

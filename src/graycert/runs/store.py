@@ -153,7 +153,7 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
     if not overwrite:
         raise InvalidFileError(
             f"`directory` must be new or empty, got {target}, which holds an earlier run. "
-            "Choose another folder, or pass overwrite=True to replace it."
+            "Choose another folder, or pass overwrite=True (`--overwrite`) to replace it."
         )
 
 

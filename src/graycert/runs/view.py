@@ -89,7 +89,9 @@ def _parameters(chosen: Parameters) -> list[tuple[str, str]]:
     for each in dataclasses.fields(chosen):
         value, label = getattr(chosen, each.name), each.metadata["label"] or each.metadata["help"].rstrip(".")
         if isinstance(value, np.ndarray):
-            value = f"{float(value.min())!r}..{float(value.max())!r} (per {each.metadata['per']})" if value.size else "none"
+            value = (
+                f"{float(value.min())!r}..{float(value.max())!r} (per {each.metadata['per']})" if value.size else "none"
+            )
         if value is not None:
             rows.append((label, f"{value:,}" if isinstance(value, int) else str(value)))
     return rows

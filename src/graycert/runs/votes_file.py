@@ -27,7 +27,8 @@ def write_votes(certificates: Certificates, path: Path) -> None:
     arrays |= stored_arrays(certificates.setup)
     arrays |= {name: value for name, (spec, value) in certificates.every_array().items() if not spec.column}
     if certificates.collective is not None:
-        arrays |= {f"{_COLLECTIVE}{field.name}": getattr(certificates.collective, field.name) for field in _FIELDS}
+        values = {f"{_COLLECTIVE}{field.name}": getattr(certificates.collective, field.name) for field in _FIELDS}
+        arrays |= {name: value for name, value in values.items() if value is not None}
     np.savez_compressed(path, **arrays)
 
 
@@ -55,9 +56,10 @@ def arrays_of(path: Path, arrays: dict[str, NDArray[Any]], smoothing: Smoothing)
     found = {name: array for name, array in arrays.items() if "." not in name and name != "targets"}
     specs = [spec for spec in (*ARRAYS, *smoothing.adds) if not spec.column]
     collective = {f"{_COLLECTIVE}{field.name}" for field in _FIELDS}
+    always = {f"{_COLLECTIVE}{field.name}" for field in _FIELDS if field.default is dataclasses.MISSING}
     required = {spec.name for spec in specs if not spec.optional}
     known = {spec.name for spec in specs} | collective
-    if not required <= set(found) <= known or set(found) & collective not in (set(), collective):
+    if not required <= set(found) <= known or set(found) & always not in (set(), always):
         raise InvalidFileError(
             f"{path} must hold {sorted(required | {'targets'})}, and may hold {sorted(known - required)}, got "
             f"{sorted(found)}. {AGAIN}"
@@ -69,10 +71,12 @@ def collective_of(votes: dict[str, NDArray[Any]]) -> CollectiveCertificate | Non
     """Return the collective certificate among the arrays, or None."""
     if f"{_COLLECTIVE}budgets" not in votes:
         return None
-    values = {field.name: votes[f"{_COLLECTIVE}{field.name}"] for field in _FIELDS}
+    values = {field.name: votes.get(f"{_COLLECTIVE}{field.name}") for field in _FIELDS}
     plain: dict[str, Any] = {}
     for name, value in values.items():
-        plain[name] = value.item() if value.ndim == 0 else tuple(value.tolist()) if value.dtype.kind == "U" else value
+        if value is not None:
+            is_text = value.dtype.kind == "U"
+            plain[name] = value.item() if value.ndim == 0 else tuple(value.tolist()) if is_text else value
     return CollectiveCertificate(**plain)
 
 

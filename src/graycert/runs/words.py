@@ -8,6 +8,9 @@ from graycert.certificates import Certificates
 from graycert.draws import Draws, UntilDecided
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio, clean_accuracy
 
+MOST_GROUPS = 10
+"""Budgets of groups that are named in a sentence."""
+
 MOST_RADII = 1_000
 """Rows of the table of ratios, where every radius is known."""
 
@@ -113,9 +116,14 @@ def collective_text(certificates: Certificates) -> str:
         f"{kept:,} if ρ = {budget:,}"
         for budget, kept in zip(found.budgets.tolist(), found.num_robust.tolist(), strict=True)
     ]
+    held = ""
+    if found.groups is not None and found.group_budgets is not None:
+        size, limits = int(np.count_nonzero(found.groups >= 0)), found.group_budgets.tolist()
+        shown = ", ".join(map(str, limits[:MOST_GROUPS])) + (", ..." if len(limits) > MOST_GROUPS else "")
+        held = f" (of {size:,} nodes in {len(limits):,} groups at most {shown} per group)"
     solver = " (with the solver's own bound: not checked)" if "milp" in found.proved_by else ""
     return (
-        "One adversary against all: if the same ρ untrusted nodes are hostile for all targets, then, with probability "
+        f"One adversary against all: if the same ρ untrusted nodes{held} are hostile for all targets, then, with probability "
         f"at least 1 - α for all of this together, at least so many of the {len(certificates):,} targets keep their "
         f"prediction{solver}: {', '.join(counts)}. A target with a hostile node closer than the threat allows counts "
         "as lost."

@@ -96,7 +96,7 @@ class ArrivalRecorder:
     Args:
         adjacency: The graph that was voted on, all of it: edges are known by their end points and its number of nodes.
         smoothing: p_d and p_a of the votes; an array of p_d is in the order of ``adjacency``, see
-            `graycert.graph.smoothing_on`.
+            `graycert.graph.CanonicalGraph`.
         threat: Which nodes are eligible.
         num_layers: Number k of message-passing steps, >= 1.
         max_bytes: Most bytes that one result may take, receptive fields included.

@@ -21,8 +21,9 @@ from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.threats.threat import Threat
 
 if TYPE_CHECKING:
-    from graycert.certificates import Certificates, Setup
+    from graycert.certificates import Certificates
     from graycert.problem import Problem
+    from graycert.setup import Setup
 
 Follows = Literal["again", "early stopping", "possible labels", "one adversary"]
 FOLLOWS: tuple[Follows, ...] = ("again", "early stopping", "possible labels", "one adversary")
@@ -90,6 +91,10 @@ class FromGraph:
 class Method(ABC):
     """The work of a smoothing, in the steps that `graycert.certification` goes through."""
 
+    def refuse(self, problem: "Problem") -> None:
+        """Refuse what the form of the model, the threat and the targets rule out: known before a model is trained."""
+        del problem
+
     @abstractmethod
     def prepare(self, problem: "Problem") -> "Problem":
         """Refuse a model that cannot be certified; return the problem with what was found of it in the set-up."""
@@ -130,7 +135,10 @@ class Smoothing(Parameters, ABC):
         adds: Arrays that its results have besides those of every result.
         method_home: Module of its `Method`, which is called ``METHOD``.
         needs_graph: Whether a conclusion from stored votes needs the graph, beyond what the result holds of it.
+        allows_parallel_edges: Whether a column of ``edge_index`` may come twice: where no edge has a coin of its own.
         examines_all_radii: Whether every radius is known, so that ``max_radius`` has no meaning.
+        shows_target: Whether the target's own features are always shown, so that only a target that is not hostile can
+            be certified.
     """
 
     claims: ClassVar[tuple[Claim, ...]]
@@ -139,7 +147,9 @@ class Smoothing(Parameters, ABC):
     adds: ClassVar[tuple[Field, ...]] = ()
     method_home: ClassVar[str]
     needs_graph: ClassVar[bool] = False
+    allows_parallel_edges: ClassVar[bool] = False
     examines_all_radii: ClassVar[bool] = False
+    shows_target: ClassVar[bool] = False
 
     @abstractmethod
     def classifier(self, setup: "Setup") -> str:

@@ -11,6 +11,7 @@ from graycert.threats.structural import (
     NodeThreat,
     StructuralThreat,
     convolution_family,
+    refuse_another_convolution,
 )
 from graycert.threats.threat import Threat
 
@@ -40,4 +41,5 @@ __all__ = [
     "StructuralThreat",
     "Threat",
     "convolution_family",
+    "refuse_another_convolution",
 ]

@@ -118,6 +118,20 @@ class StructuralThreat(Threat):
         return num_layers + (self.convolution == "degree-normalised")
 
 
+def refuse_another_convolution(threat: Threat, *, known: str) -> None:
+    """Refuse a threat that says something else about the model's messages than what is known of them.
+
+    Raises:
+        UnsoundSetupError: ``unknown-convolution``.
+    """
+    said = getattr(threat, "convolution", None)
+    if said not in (None, known):
+        raise UnsoundSetupError(
+            "unknown-convolution",
+            f"`convolution` must be {known!r} for this model, whose layers are known, got {said!r}. Leave it out.",
+        )
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NodeThreat(StructuralThreat):
     """An adversary who chooses up to ρ nodes; see ``StructuralThreat`` for ``convolution`` and ``min_distance``.

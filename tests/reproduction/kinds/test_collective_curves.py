@@ -2,7 +2,7 @@
 
 import pytest
 
-import graycert as gc
+import graycert
 from graycert.reproduction.kinds.collective_curves import CollectiveCurves
 from graycert.reproduction.lab import Lab
 from graycert.reproduction.style import paper_style
@@ -43,29 +43,28 @@ def tables(kind, lab):
 def test_counts_are_those_of_the_certificates(kind, lab, tables):
     counts = tables["counts"].query("seed == 4")
     job = kind.jobs()[1]
-    split = lab.split(job.training)
-    run = gc.certify(
-        lab.model(job.training),
+    split = lab.split(job.model)
+    run = graycert.certify(
+        lab.model(job.model),
         split.test.data,
-        smoothing=gc.InterceptionSmoothing(p_delete=0.4, p_ablate=0.8),
+        smoothing=graycert.InterceptionSmoothing(p_delete=0.4, p_ablate=0.8),
         targets=split.test.nodes.numpy(),
-        threat=gc.NodeFeatureThreat(min_distance=1),
-        num_selection=50,
-        num_estimation=400,
+        threat=graycert.NodeFeatureThreat(min_distance=1),
+        draws=graycert.Draws(num_selection=50, num_estimation=400),
         alpha=0.05,
         simultaneous=True,
-        method="multiplicative",
+        bound="multiplicative",
         max_radius=4,
         seed=4,
-        collective=BUDGETS,
     )
+    collective = run.against_one_adversary(split.test.data, BUDGETS)
     assert counts["theorem_3"].tolist() == [
         sum(radius >= min(rho, most) for radius, most in zip(run.radius, run.num_eligible, strict=True))
         for rho in BUDGETS
     ]
     assert counts["num_predicted"].tolist() == [(run.radius >= 0).sum()] * 3
     assert set(counts["num_targets"]) == {len(run)}
-    assert (counts["together"].to_numpy() >= run.collective.num_robust).all()  # the exact radii can only help
+    assert (counts["together"].to_numpy() >= collective.num_robust).all()  # the exact radii can only help
     assert counts["together"].iloc[0] > counts["together"].iloc[-1]
 
 

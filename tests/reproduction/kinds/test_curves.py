@@ -6,12 +6,11 @@ from pydantic import ValidationError
 
 from graycert.reproduction.catalogue import catalogue
 from graycert.reproduction.experiment import SCALES
+from graycert.reproduction.graph_jobs import TreeShapedJob
 from graycert.reproduction.kinds.curves import Curves
-from graycert.reproduction.mlp_job import MLPJob
 from graycert.reproduction.pool import run_jobs
 from graycert.reproduction.results import Results
 from graycert.reproduction.settings import SplitSettings
-from graycert.reproduction.tree_shaped_job import TreeShapedJob
 from support.commands import write_graph
 
 NAMES = (
@@ -35,10 +34,10 @@ def curves(**changes):
     return Curves.model_validate({**values, **changes})
 
 
-def write(results, job, radius, num_eligible, *, prediction=(0, 0, 0, 0), labels=(0, 0, 1, 0)):
+def write(results, job, radius, num_eligible, *, prediction=(0, 0, 0, 0), labels=(0, 0, 1, 0), targets=(0, 1, 2, 3)):
     """Store a made result, the same for all conclusions unless ``radius`` has one row per conclusion."""
     rows = np.broadcast_to(radius, (len(job.conclusions), len(labels)))
-    arrays = {"targets": np.arange(len(labels)), "labels": np.array(labels), "seconds": 0.0}
+    arrays = {"targets": np.array(targets), "labels": np.array(labels), "seconds": 0.0}
     for each, row in zip(job.conclusions, rows, strict=True):
         arrays |= {f"{each.name}/radius": row, f"{each.name}/num_eligible": np.array(num_eligible)}
         arrays[f"{each.name}/prediction"] = np.array(prediction)
@@ -67,7 +66,7 @@ def test_curves_of_one_model_and_smoothing_share_their_votes():
         "distance2-multiplicative-sound-0.01",
     ]
     assert len(jobs) == 1
-    assert jobs[0].training.seed == 7
+    assert jobs[0].model.seed == 7
     another = {"label": "more deletion", "p_delete": 0.4}
     assert len(curves(seeds=(7,), curves=[*DISTANCES, another]).jobs()) == 2
 
@@ -75,7 +74,7 @@ def test_curves_of_one_model_and_smoothing_share_their_votes():
 def test_figures_of_one_setting_share_their_computations():
     jobs = {name: set(catalogue()[name].at_scale("paper").jobs()) for name in ("fig-3a", "fig-3b", "fig-16a")}
     assert jobs["fig-3a"] == jobs["fig-3b"]
-    assert jobs["fig-3a"] == {job for job in jobs["fig-16a"] if job.job == "certify"}
+    assert jobs["fig-3a"] == {job for job in jobs["fig-16a"] if job.model.recipe != "mlp"}
     assert len(jobs["fig-3a"]) == 5
 
 
@@ -165,8 +164,8 @@ def test_the_floor_is_flat_and_each_panel_has_one(tmp_path):
     results = Results(tmp_path)
     certify, floor = kind.jobs()
     write(results, certify, [1, -1, 2, 1], [5, 5, 2, 1])
-    predicted = {"labels": [0, 0, 1, 0, 0], "prediction": [0, 0, 1, 1, 1]}
-    results.write(floor, {"targets": [0, 1, 2, 3, 9], "seconds": 0.0, **predicted})
+    wide = [5, 5, 2, 1, 7]
+    write(results, floor, wide, wide, prediction=(0, 0, 1, 1, 1), labels=(0, 0, 1, 0, 0), targets=(0, 1, 2, 3, 9))
     tables = kind.tables(results)
     lines = rows_of(tables["curves"], label="MLP", denominator="whole_field", quantity="certified accuracy")
     assert lines["panel"].tolist() == ["distance >= 1"] * 3 + ["distance 2"] * 3
@@ -189,11 +188,13 @@ def test_real_certificates_with_a_floor_on_tree_shaped_fields(ring):
         **{"num_selection": 20, "num_estimation": 200, "seeds": (0,)},
     )
     assert kind.graphs == (graph,)
-    assert {job.job for job in kind.jobs()} == {"certify", "tree-shaped", "mlp"}
+    (floor_job,) = [job for job in kind.jobs() if job.job == "certify" and job.model.recipe == "mlp"]
+    assert [job.job for job in set(kind.jobs()) - {floor_job}].count("certify") == 1
+    assert {job.job for job in kind.jobs()} == {"certify", "tree-shaped"}
     assert run_jobs(kind.jobs(), folder) == {}
     results = Results(folder / "results")
     trees = results[TreeShapedJob(split=SplitSettings(graph=graph, per_class=3))]["targets"]
-    floor = results[MLPJob(split=SplitSettings(graph=graph, per_class=3))]
+    floor = results[floor_job] | {"prediction": results[floor_job][f"{floor_job.conclusions[0].name}/prediction"]}
     assert 0 < trees.size < floor["targets"].size
     tables = kind.tables(results)
     assert set(tables["seeds"]["targets"]) == {trees.size}
@@ -218,8 +219,7 @@ def test_every_definition_draws_its_panels_and_measures_what_it_claims(name, tmp
             if job.job == "certify":
                 write(results, job, np.minimum([3, 1, 0, -1], number), [9, 7, 3, 2])
             else:
-                made = {"labels": [0, 0, 1, 0], "prediction": [0, 0, 1, 1], "seconds": 0.0}
-                results.write(job, {"targets": [0, 1, 2, 3], **made})
+                results.write(job, {"targets": [0, 1, 2, 3], "seconds": 0.0})
         tables = kind.tables(results)
         missing = {claim.measure for claim in experiment.claims} - set(kind.measures(tables))
         assert not missing

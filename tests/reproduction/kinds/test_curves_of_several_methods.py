@@ -5,20 +5,16 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-import graycert as gc
+import graycert
 from graycert.reproduction.catalogue import catalogue
 from graycert.reproduction.experiment import SCALES
-from graycert.reproduction.kinds.curves import MLP, Curves
+from graycert.reproduction.kinds.curves import Curves
 from graycert.reproduction.lab import Lab
-from graycert.reproduction.levine_job import LevineJob
-from graycert.reproduction.methods import floor_job
 from graycert.reproduction.pool import run_jobs
-from graycert.reproduction.sparse_job import SparseJob
 from graycert.reproduction.style import paper_style
-from graycert.reproduction.voting_job import VotingJob
-from graycert.smoothing.subgraphs.certify import certify_subgraph_voting
 from support.commands import write_graph
 
+MLP = "MLP"
 SEEDS = (1, 2)
 FEW = {"num_selection": 20, "num_estimation": 150}
 STRONG = {"p_delete": 0.7, "p_ablate": 0.5}
@@ -81,56 +77,63 @@ def found_of(kind, label, seed, lab):
     return found
 
 
-def job_of(kind, wanted, seed, **settings):
-    found = [each for each in kind.jobs() if isinstance(each, wanted) and each.training.seed == seed]
-    (job,) = [each for each in found if all(getattr(each, name) == value for name, value in settings.items())]
+def job_of(kind, seed, name, *, recipe="interception", **parameters):
+    found = [each for each in kind.jobs() if each.model.seed == seed and each.model.recipe == recipe]
+    found = [each for each in found if each.smoothing.name == name]
+    (job,) = {each for each in found if parameters.items() <= each.smoothing.parameters.items()}
     return job
+
+
+def values_of(arrays, name, *, distance, threat="", rule="sound"):
+    return arrays[f"{threat}distance{distance}-auto-{rule}-0.01/{name}"].tolist()
 
 
 @pytest.mark.parametrize("scope", ["local", "global"])
 def test_a_levine_job_concludes_for_every_distance_as_a_certificate_of_its_own(graph, lab, scope):
-    job = job_of(comparison(graph), LevineJob, 1, scope=scope)
+    job = job_of(comparison(graph), 1, "randomized-ablation", scope=scope)
     arrays = lab.results[job]
     for distance in (1, 2):
-        found = gc.certify_randomized_ablation(
-            lab.model(job.training),
-            lab.split(job.training).test.data,
-            smoothing=gc.RandomizedAblation(scope=scope, p_ablate=0.7),
+        found = graycert.certify(
+            lab.model(job.model),
+            lab.split(job.model).test.data,
+            smoothing=graycert.RandomizedAblation(scope=scope, p_ablate=0.7),
             targets=arrays["targets"],
-            threat=gc.NodeFeatureThreat(min_distance=distance),
+            threat=graycert.NodeFeatureThreat(min_distance=distance),
+            draws=graycert.Draws(**FEW),
             max_radius=job.max_radius,
             seed=1,
-            **FEW,
         )
-        assert arrays[f"distance{distance}/radius"].tolist() == found.certificates.radius.tolist()
-        assert arrays["prediction"].tolist() == found.certificates.prediction.tolist()
+        assert values_of(arrays, "radius", distance=distance) == found.radius.tolist()
+        assert values_of(arrays, "prediction", distance=distance) == found.prediction.tolist()
         if scope == "local":
-            assert arrays[f"distance{distance}/num_eligible"].tolist() == found.num_eligible.tolist()
-    local = lab.results[job_of(comparison(graph), LevineJob, 1, scope="local")]
+            assert values_of(arrays, "num_eligible", distance=distance) == found.num_eligible.tolist()
+    local = lab.results[job_of(comparison(graph), 1, "randomized-ablation", scope="local")]
     common = np.isin(arrays["targets"], local["targets"])
     for distance in (1, 2):  # reach of the field, whichever nodes the draws choose from
-        assert (
-            arrays[f"distance{distance}/num_eligible"][common].tolist()
-            == local[f"distance{distance}/num_eligible"].tolist()
-        )
+        counts = np.array(values_of(arrays, "num_eligible", distance=distance))
+        assert counts[common].tolist() == values_of(local, "num_eligible", distance=distance)
 
 
 def test_a_voting_job_has_both_radii(graph, lab):
-    job = job_of(comparison(graph), VotingJob, 2)
-    arrays, split = lab.results[job], lab.split(job.training)
-    assert job.training.p_delete == 1 - 1 / 3
+    job = job_of(comparison(graph), 2, "subgraphs")
+    arrays, split = lab.results[job], lab.split(job.model)
+    assert job.model.p_delete == 1 - 1 / 3
     for distance in (1, 2):
-        found = certify_subgraph_voting(
-            lab.model(job.training),
-            split.test.data,
-            num_subgraphs=3,
-            targets=arrays["targets"],
-            threat=gc.NodeFeatureThreat(min_distance=distance),
-            seed=2,
-        )
-        assert arrays["radius"].tolist() == found.radius.tolist()
-        assert arrays[f"distance{distance}/tightened_radius"].tolist() == found.tightened_radius.tolist()
-        assert arrays[f"distance{distance}/num_eligible"].tolist() == found.num_eligible.tolist()
+        tightened = graycert.NodeFeatureThreat(min_distance=distance)
+        for threat, name in ((tightened, ""), (graycert.FeaturesAndOutEdgesThreat(), "features-and-out-edges-")):
+            found = graycert.certify(
+                lab.model(job.model),
+                split.test.data,
+                smoothing=graycert.SubgraphVoting(num_subgraphs=3),
+                targets=arrays["targets"],
+                threat=threat,
+                seed=2,
+            )
+            place = {"distance": distance, "threat": name, "rule": "exact"}
+            assert values_of(arrays, "radius", **place) == found.radius.tolist()
+            if threat is tightened:
+                reach = found.num_eligible.tolist()
+            assert values_of(arrays, "num_eligible", **place) == reach
 
 
 def test_both_distances_rest_on_the_same_computations(graph):
@@ -159,17 +162,23 @@ def test_counts_are_those_of_the_targets(graph, lab, tables):
 
 def test_sparse_smoothing_counts_whole_nodes(graph, lab):
     kind = comparison(graph, min_distance=2)
-    (job,) = [each for each in kind.jobs() if isinstance(each, SparseJob) and each.training.seed == 1]
+    job = job_of(kind, 1, "sparse", recipe="sparse")
     arrays, found = lab.results[job], found_of(kind, "d = 2", 1, lab)
-    deletions = arrays["certified_deletions"]
+    deletions = np.array(values_of(arrays, "radius", distance=2, threat="attribute-flips-"))
     assert deletions.max() >= 2  # otherwise nothing is divided
     assert found.radius.tolist() == [-1 if each < 0 else each // 2 for each in deletions.tolist()]
-    assert found.num_eligible.tolist() == arrays["distance2/num_eligible"].tolist()
+    levine = lab.results[job_of(kind, 1, "randomized-ablation", scope="global")]
+    assert found.num_eligible.tolist() == values_of(levine, "num_eligible", distance=2)  # nodes, as of all methods
 
 
 def test_the_floor_is_an_mlp_whatever_other_nodes_do(graph, lab, tables):
-    arrays = [lab.results[floor_job(comparison(graph).curves[0], seed)] for seed in SEEDS]
-    expected = [(each["prediction"] == each["labels"]).mean() for each in arrays]
+    jobs = [job_of(comparison(graph), seed, "features-only", recipe="mlp") for seed in SEEDS]
+    expected = []
+    for job in jobs:
+        data, targets = lab.split(job.model).test.data, lab.results[job]["targets"]
+        with torch.inference_mode():
+            alone = lab.model(job.model)(data.x, torch.zeros(2, 0, dtype=torch.int64)).argmax(dim=1)
+        expected.append((alone == data.y).numpy()[targets].mean())
     curves = tables["curves"].query("label == @MLP and quantity == 'certified accuracy'")
     for _, line in curves.query("denominator == 'whole_field'").groupby("panel"):
         assert line["share"].to_numpy() == pytest.approx(np.full(5, np.mean(expected)))
@@ -281,6 +290,6 @@ def test_the_definitions_compare_equal_models_and_splits(name):
     for scale in SCALES:
         kind = experiment.at_scale(scale)
         assert isinstance(kind, Curves)
-        trainings = [job.training if hasattr(job, "training") else job.split for job in kind.jobs()]
+        trainings = [job.model for job in kind.jobs()]
         assert {(each.graph, each.split, each.per_class) for each in trainings} == {("cora_ml", "inductive", 20)}
         assert {each.seed for each in trainings} == set(kind.seeds)

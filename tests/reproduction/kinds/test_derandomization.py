@@ -5,12 +5,11 @@ from math import comb
 import numpy as np
 import pytest
 
-from graycert.certification.by_retention import certify_by_retention
+import graycert
 from graycert.reproduction.kinds.derandomization import PAPER, QUANTITIES, Derandomization, Part, _counts
 from graycert.reproduction.lab import Lab
 from graycert.reproduction.settings import TrainingSettings
 from graycert.reproduction.style import paper_style
-from graycert.smoothing.retention.parameters import UniformRetention
 from support.commands import write_graph
 
 KEPT = (0.3, 0.5)  # of the four nodes around each node of a ring: 2 either way; more where edges were added
@@ -72,18 +71,17 @@ def test_the_share_counts_kept_sets_of_all_nodes(graph, lab, tables):
         assert rows.loc[kept, "derandomized_by_evaluations"] >= rows.loc[kept, "derandomized"]
 
 
-def test_predictions_are_those_of_certify_by_retention(kind, lab, tables):
+def test_predictions_are_those_of_certify(kind, lab, tables):
     job = kind.jobs()[2]  # second seed
     targets = lab.results[job]["targets"]
-    split = lab.split(job.training)
-    run = certify_by_retention(
-        lab.model(job.training),
+    split = lab.split(job.model)
+    run = graycert.certify(
+        lab.model(job.model),
         split.test.data,
-        retention=UniformRetention(keep_ratio=0.3),
+        smoothing=graycert.UniformRetention(keep_ratio=0.3, tau=6),
+        threat=graycert.NodeFeatureThreat(min_distance=1),
         targets=targets,
-        tau=6,
-        num_selection=20,
-        num_estimation=100,
+        draws=graycert.Draws(num_selection=20, num_estimation=100),
         alpha=0.05,
         max_radius=3,
         seed=5,

@@ -11,6 +11,7 @@ from graycert.reproduction.results import Results
 from graycert.reproduction.style import paper_style
 
 NAME = "distance2-multiplicative-sound-0.01"
+RIVALS_NAME = "attribute-flips-distance1-auto-sound-0.01"
 OURS_SETTINGS = {
     "graph": "cora_ml",
     "skip": True,
@@ -40,21 +41,21 @@ def results(tmp_path):
         common = {"targets": np.arange(4), "labels": labels, "seconds": 1.0}
         ours = {"radius": np.array(radius), "num_eligible": np.array([4, 4, 4, 4]), "prediction": labels}
         made.write(our_job, common | {f"{NAME}/{name}": values for name, values in ours.items()})
-        rival = {"certified_deletions": np.array(deletions), "prediction": labels}
-        made.write(rival_job, common | rival | {"distance1/num_eligible": np.array([4, 4, 4, 4])})
+        rival = {"radius": np.array(deletions), "num_eligible": np.array([4, 4, 4, 4]), "prediction": labels}
+        made.write(rival_job, common | {f"{RIVALS_NAME}/{name}": values for name, values in rival.items()})
     return made
 
 
 def test_both_methods_have_the_split_and_votes_are_shared_with_figure_3_a():
     kind = comparison()
     (ours, rival), second = batched(kind.jobs())
-    assert [each.training.seed for each in (ours, rival, *second)] == [1, 1, 2, 2]
+    assert [each.model.seed for each in (ours, rival, *second)] == [1, 1, 2, 2]
     assert set(catalogue()["fig-3a"].at_scale("paper").jobs()) > {catalogue()["fig-3c"].at_scale("small").jobs()[0]}
     assert [each.min_distance for each in ours.conclusions] == [1, 2]
-    assert (rival.training.graph, rival.training.seed) == (ours.training.graph, ours.training.seed)
-    assert ours.training.skip
-    assert not rival.training.skip  # it would show attributes before they are drawn
-    assert rival.training.p_ablate == rival.training.p_delete == 0.0
+    assert (rival.model.graph, rival.model.seed) == (ours.model.graph, ours.model.seed)
+    assert ours.model.skip
+    assert not rival.model.skip  # it would show attributes before they are drawn
+    assert rival.model.recipe == "sparse"
 
 
 def test_attributes_are_divided_by_d_and_nodes_are_whole(results):
@@ -106,12 +107,7 @@ def test_nothing_certified_is_zero_and_no_error(tmp_path):
     common = {"targets": np.array([0]), "labels": np.array([0]), "seconds": 1.0}
     our_job, rival_job = kind.jobs()
     made.write(our_job, common | {f"{NAME}/{name}": values for name, values in nothing.items()})
-    rival = {
-        "certified_deletions": np.array([-1]),
-        "distance1/num_eligible": np.array([3]),
-        "prediction": np.array([0]),
-    }
-    made.write(rival_job, common | rival)
+    made.write(rival_job, common | {f"{RIVALS_NAME}/{name}": values for name, values in nothing.items()})
     tables = kind.tables(made)
     measures = kind.measures(tables)
     assert {measures[f"{name}: largest radius"] for name in (OURS, f"{RIVAL}, d = 1")} == {0.0}

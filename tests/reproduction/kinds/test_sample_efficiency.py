@@ -43,7 +43,7 @@ def write_by_hand(results, made):
     for job in made.jobs():
         arrays = {"targets": np.arange(4), "labels": np.array([0, 1, 0, 1]), "seconds": 0.0}
         for each in job.conclusions:
-            arrays[f"{each.name}/radius"] = np.array(radii[job.training.seed, job.num_estimation, each.alpha])
+            arrays[f"{each.name}/radius"] = np.array(radii[job.model.seed, job.draws.num_estimation, each.alpha])
             arrays[f"{each.name}/num_eligible"] = np.array([4, 4, 1, 0])
             arrays[f"{each.name}/prediction"] = np.array([0, 1, 0, 0])
         results.write(job, arrays)

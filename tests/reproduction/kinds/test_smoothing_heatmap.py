@@ -30,7 +30,8 @@ def tables(tmp_path_factory):
     """Of four targets as many abstain as seed and cell say; the others are right, but for the last."""
     results = Results(tmp_path_factory.mktemp("results"))
     for job in kind().jobs():
-        abstaining = {0.2: 0, 0.9: job.training.seed, 1.0: 0}[job.p_ablate] + (job.p_delete > 0) * (job.p_ablate < 1)
+        p_delete, p_ablate = job.smoothing.p_delete, job.smoothing.p_ablate
+        abstaining = {0.2: 0, 0.9: job.model.seed, 1.0: 0}[p_ablate] + (p_delete > 0) * (p_ablate < 1)
         name = job.conclusions[0].name
         arrays = {"radius": np.where(np.arange(4) < abstaining, -1, 1), "prediction": np.array([0, 1, 0, 1])}
         arrays["num_eligible"] = np.full(4, 1)
@@ -71,10 +72,10 @@ def test_the_figure_has_p_a_upward_and_p_d_to_the_right(tables):
 
 
 def test_models_are_trained_with_what_the_paper_names():
-    trained = {(job.training.p_delete, job.training.p_ablate) for job in kind().jobs()}
+    trained = {(job.model.p_delete, job.model.p_ablate) for job in kind().jobs()}
     assert trained == {(0.0, 0.2), (0.0, 0.9), (0.0, 1.0)}
     for job in kind(same_in_training="deletion and ablation").jobs():
-        assert (job.training.p_delete, job.training.p_ablate) == (job.p_delete, job.p_ablate)
+        assert (job.model.p_delete, job.model.p_ablate) == (job.smoothing.p_delete, job.smoothing.p_ablate)
 
 
 def test_real_votes_are_certain_only_without_smoothing_or_with_nothing_left(tmp_path):
@@ -104,5 +105,5 @@ def test_what_is_no_grid_is_refused(changes, complaint):
 
 def test_the_paper_has_a_model_per_ablation_probability():
     jobs = catalogue()["fig-17"].at_scale("paper").jobs()
-    assert len({job.training for job in jobs}) == 5 * 11
+    assert len({job.model for job in jobs}) == 5 * 11
     assert len(set(jobs)) == 5 * 11 * 11

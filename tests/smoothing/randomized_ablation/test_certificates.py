@@ -1,4 +1,4 @@
-"""certify_randomized_ablation() from model and graph to certificates, against every outcome, and its refusals."""
+"""certify() with randomized ablation, from model and graph to certificates, against every outcome, and its refusals."""
 
 import itertools
 
@@ -7,27 +7,25 @@ import pytest
 import torch
 
 from graycert.bounds.levine import levine_delta
-from graycert.certification.randomized_ablation import certify_randomized_ablation
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models import build_model
 from graycert.rules import certify_votes
 from graycert.sampling import Purpose
-from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.smoothing.randomized_ablation.draws import build_randomized_ablation_engine
 from graycert.smoothing.randomized_ablation.parameters import RandomizedAblation
 from graycert.threats.node_features import NodeFeatureThreat
 from support import foreign_models as foreign
 from support.attributed_graphs import random_graph
 from support.enumeration import hop_distances, nodes_that_reach
+from support.flat_arguments import certify_flat
 
 FEW = {"num_selection": 20, "num_estimation": 60, "max_radius": 4}
 
 
 def certified(model, data, **changes):
     smoothing = RandomizedAblation(scope=changes.pop("scope", "global"), p_ablate=0.8)
-    return certify_randomized_ablation(
-        model, data, **{"smoothing": smoothing, "targets": [9, 2, 13, 4], **FEW, **changes}
-    )
+    arguments = {"smoothing": smoothing, "threat": NodeFeatureThreat(), "targets": [9, 2, 13, 4]}
+    return certify_flat(model, data, **{**arguments, **FEW, **changes})
 
 
 @pytest.mark.parametrize("scope", ["global", "local"])
@@ -45,12 +43,12 @@ def test_is_the_composition_of_its_parts(scope, min_distance, trusted):
         eligible = [w for w in nodes if distance.get(w, 99) >= min_distance and w not in trusted]
         numbers = {"num_nodes": len(nodes), "num_kept": -(-len(nodes) // 5), "num_eligible": len(eligible)}
         assert found.num_candidates[row] == numbers["num_nodes"]
-        assert found.num_kept[row] == numbers["num_kept"]
+        assert found.num_shown[row] == numbers["num_kept"]
         assert found.num_eligible[row] == numbers["num_eligible"]
         np.testing.assert_array_equal(found.delta_upper[row], levine_delta(max_radius=4, **numbers))
-    again = certify_votes(found.selection_votes, found.estimation_votes, found.delta_upper, alpha=0.05)
-    np.testing.assert_array_equal(found.certificates.radius, again.radius)
-    np.testing.assert_array_equal(found.certificates.prediction, again.prediction)
+    again = certify_votes(*found.votes, found.delta_upper, alpha=0.05, belongs_to="the same run")
+    np.testing.assert_array_equal(found.radius, again.radius)
+    np.testing.assert_array_equal(found.prediction, again.prediction)
     assert found.targets.tolist() == [9, 2, 13, 4]
     assert found.selection_votes.sum(axis=1).tolist() == [20] * 4
     assert found.estimation_votes.sum(axis=1).tolist() == [60] * 4
@@ -87,9 +85,10 @@ def test_certified_classes_stand_every_attack_tried(scope, num_graphs):
     for seed in range(num_graphs):
         data = random_graph(num_nodes=7, num_pairs=16, directed=False, seed=seed, dtype=torch.float64)
         model = build_model("gcn", data, seed=seed).double().eval()
-        found = certify_randomized_ablation(
+        found = certify_flat(
             model,
             data,
+            threat=NodeFeatureThreat(),
             smoothing=RandomizedAblation(scope=scope, num_kept=1),
             targets=[0, 3, 5],
             num_selection=50,
@@ -100,11 +99,11 @@ def test_certified_classes_stand_every_attack_tried(scope, num_graphs):
         )
         for row, target in enumerate([0, 3, 5]):
             nodes = range(7) if scope == "global" else nodes_that_reach(data.edge_index.t().tolist(), target, 2)
-            radius = int(found.certificates.radius[row])
+            radius = int(found.radius[row])
             for hostile in itertools.combinations(range(7), radius) if radius > 0 else ():
                 x = data.x.clone()
                 x[list(hostile)] = 10 * torch.randn(radius, 5, generator=generator, dtype=x.dtype)
-                assert smoothed_class(model, x, data.edge_index, target, nodes, 1) == found.certificates.prediction[row]
+                assert smoothed_class(model, x, data.edge_index, target, nodes, 1) == found.prediction[row]
                 attacks += 1
     assert attacks > 20
 
@@ -150,7 +149,7 @@ def test_parallel_edges_are_harmless_because_no_edge_is_deleted():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("smoothing", InterceptionSmoothing(p_delete=0.1, p_ablate=0.8)),
+        ("smoothing", {"scope": "global", "p_ablate": 0.8}),
         ("threat", "anyone"),
         ("targets", [14]),
         ("targets", []),
@@ -164,5 +163,5 @@ def test_parallel_edges_are_harmless_because_no_edge_is_deleted():
 )
 def test_arguments_are_checked(name, value):
     data = random_graph()
-    with pytest.raises(InvalidParameterError, match=rf"`{name}` (must|a NodeFeatureThreat)"):
+    with pytest.raises(InvalidParameterError, match=rf"`{name}` must"):
         certified(build_model("gcn", data), data, **{name: value})

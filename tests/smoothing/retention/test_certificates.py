@@ -1,5 +1,6 @@
-"""certify_by_retention() against every kept set and every adversary, one at a time, and exact against sampled."""
+"""certify() with node retention against every kept set and every adversary, one at a time, and exact against sampled."""
 
+import dataclasses
 import itertools
 from collections import Counter
 from fractions import Fraction
@@ -12,24 +13,27 @@ from scipy import stats
 from torch import nn
 from torch_geometric.utils import subgraph
 
-from graycert.certification.by_retention import certify_by_retention
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.graph import Adjacency
+from graycert.graph import Adjacency, receptive_fields
+from graycert.graph.reduced_representatives import reduced_representatives
 from graycert.models import build_model
 from graycert.rules import certify_votes
 from graycert.sampling import Purpose
 from graycert.smoothing.retention.bound import retention_delta_bound
 from graycert.smoothing.retention.draws import build_retention_engine
+from graycert.smoothing.retention.label_counts import count_labels
 from graycert.smoothing.retention.parameters import UniformRetention
 from graycert.threats.node_features import NodeFeatureThreat
 from support import foreign_models as foreign
 from support.attributed_graphs import random_graph
 from support.enumeration import hop_distances
+from support.flat_arguments import certify_flat
 from support.kept_sets import kept_sets
 from support.known_models import CLASSES, WIDTH, known_model, shaken
 
 FAILURE = 1e-6  # chance that right code fails a statistical test of this file
 HALF = UniformRetention(keep_ratio=0.5)
+OTHERS = NodeFeatureThreat(min_distance=1)
 FEW = {"num_selection": 30, "num_estimation": 200, "max_radius": 3}
 
 
@@ -40,7 +44,39 @@ def small_graph(*, directed=False, seed=3):
 def certified(model=None, data=None, **changes):
     data = data if data is not None else small_graph()
     model = model if model is not None else shaken(build_model("gat", data))
-    return certify_by_retention(model, data, **{"retention": HALF, **FEW, **changes})
+    changes = {"smoothing": HALF, "threat": OTHERS, **FEW, **changes}
+    if "tau" in changes:
+        changes["smoothing"] = dataclasses.replace(changes["smoothing"], tau=changes.pop("tau"))
+    return certify_flat(model, data, **changes)
+
+
+def hops_of(found):
+    """By how long paths kept nodes count as connected; None for any length."""
+    return None if found.hops < 0 else int(found.hops)
+
+
+def numbers_of_kept_sets(found):
+    """Numbers, which are stored as texts."""
+    return [int(text) for text in found.num_kept_sets]
+
+
+def labels_of_exact(found, data, row):
+    """The exact shares of labels of a target, from what is stored of the labels of its classes of kept sets."""
+    smoothing, depth = found.setup.smoothing, found.setup.num_layers
+    adjacency = Adjacency.from_edge_index(data.edge_index.numpy(), num_nodes=data.num_nodes)
+    target = int(found.targets[row])
+    field = receptive_fields(adjacency, [target], num_layers=depth).nodes
+    classes = reduced_representatives(
+        adjacency,
+        target,
+        num_layers=depth,
+        num_kept=smoothing.num_kept(field.size - 1),
+        hops=hops_of(found),
+        max_representatives=smoothing.tau,
+    )
+    labels = found.kept_set_labels[found.kept_set_starts[row] : found.kept_set_starts[row + 1]]
+    assert classes.num_classes == labels.size
+    return count_labels(classes, labels, num_classes=CLASSES)
 
 
 def labels_of_all_kept_sets(model, x, data, target, retention, *, num_layers=2):
@@ -118,9 +154,9 @@ def test_exact_radii_are_those_of_the_worst_adversary(name, hops, directed):
         retention = UniformRetention(keep_ratio=ratio)
         trusted = np.arange(9) == 4
         threat = NodeFeatureThreat(min_distance=distance, trusted=trusted)
-        found = certify_by_retention(model, data, retention=retention, threat=threat, num_layers=2, max_radius=3)
+        found = certify_flat(model, data, smoothing=retention, threat=threat, num_layers=2, max_radius=3)
         assert found.evaluation.tolist() == ["exact"] * 9
-        assert found.hops == hops
+        assert hops_of(found) == hops
         edges = list(map(tuple, data.edge_index.t().tolist()))
         for target in range(9):
             near = hop_distances(edges, target, 2)
@@ -138,15 +174,16 @@ def test_exact_probabilities_are_those_of_all_kept_sets(name, hops):
     data = small_graph()
     model = shaken(build_model(name, data))
     found = certified(model, data)
-    assert found.hops == hops
+    assert hops_of(found) == hops
     for target in range(9):
         labels = Counter(labels_of_all_kept_sets(model, data.x, data, target, HALF))
         shares = [Fraction(labels[c], labels.total()) for c in range(CLASSES)]
-        assert found.exact[target].labels.p_lower == found.exact[target].labels.p_upper == tuple(shares)
+        exact = labels_of_exact(found, data, target)
+        assert exact.p_lower == exact.p_upper == tuple(shares)
         chosen = shares.pop(int(found.prediction[target]))
         assert 0 <= chosen - Fraction(found.p_lower[target]) < Fraction(1, 10**15)
         assert 0 <= Fraction(found.p_upper[target]) - max(shares) < Fraction(1, 10**15)
-        assert found.num_kept_sets[target] == labels.total()
+        assert numbers_of_kept_sets(found)[target] == labels.total()
         assert chosen >= max(shares)
         assert (found.radius[target] < 0) == (chosen == max(shares))
     assert not found.selection_votes.any()
@@ -173,17 +210,18 @@ def test_sampled_targets_are_about_the_same_classifier(name):
     exact = certified(model, data, tau=10**6)
     sampled = certified(model, data, tau=1, num_selection=1_000, num_estimation=4_000, alpha=1e-7)
     assert (exact.evaluation == "exact").all()
-    single = np.array(exact.num_kept_sets) == 1  # at most one kept set: still exact
+    single = np.array(numbers_of_kept_sets(exact)) == 1  # at most one kept set: still exact
     np.testing.assert_array_equal(sampled.evaluation == "exact", single)
     for row in np.flatnonzero(~single):
-        for label, p in enumerate(exact.exact[row].labels.p_lower):
+        shares = labels_of_exact(exact, data, row).p_lower
+        for label, p in enumerate(shares):
             count = sampled.estimation_votes[row, label]
             law = stats.binom(4_000, float(p))
             assert 2 * min(law.cdf(count), law.sf(count - 1)) > FAILURE / (14 * CLASSES)
         if sampled.radius[row] >= 0:
             assert sampled.prediction[row] == exact.prediction[row]
             assert sampled.radius[row] <= exact.radius[row]
-            assert sampled.p_lower[row] <= float(exact.exact[row].labels.p_lower[exact.prediction[row]])
+            assert sampled.p_lower[row] <= float(shares[exact.prediction[row]])
     assert (sampled.radius[~single] >= 0).any()
 
 
@@ -200,27 +238,30 @@ def test_sampled_targets_are_the_composition_of_their_parts():
     for row, target in enumerate([9, 2, 13, 4]):
         near = hop_distances(edges, target, 2)
         others = len(near) - 1
-        assert found.num_kept_sets[row] == comb(others, -(-others // 2))
+        assert numbers_of_kept_sets(found)[row] == comb(others, -(-others // 2))
         hostile = np.isin(np.arange(14), [node for node in near if node != target and node % 2])
         deltas = retention_delta_bound(
             adjacency, target, num_layers=2, num_kept=-(-others // 2), eligible=hostile, max_radius=3
         )
         np.testing.assert_array_equal(found.delta_upper[row], deltas)
-        assert (found.evaluation[row] == "exact") == (found.num_kept_sets[row] <= 6)
-        assert (found.exact[row] is not None) == (found.evaluation[row] == "exact")
+        assert (found.evaluation[row] == "exact") == (numbers_of_kept_sets(found)[row] <= 6)
+        num_labels = found.kept_set_starts[row + 1] - found.kept_set_starts[row]
+        assert (num_labels > 0) == (found.evaluation[row] == "exact")
         if found.evaluation[row] == "sampled":
             selection = engine.votes(target, 5, Purpose.SELECTION, num_samples=30)
             estimation = engine.votes(target, 5, Purpose.ESTIMATION, num_samples=200)
             assert found.selection_votes[row].tolist() == selection.tolist()
             assert found.estimation_votes[row].tolist() == estimation.tolist()
-            again = certify_votes(selection[None], estimation[None], deltas[None], alpha=0.05)
+            again = certify_votes(
+                selection[None], estimation[None], deltas[None], alpha=0.05, belongs_to="one target of this graph"
+            )
             for name in ("prediction", "radius", "status", "p_lower", "p_upper"):
                 assert getattr(found, name)[row] == getattr(again, name)[0]
 
 
 def test_the_threshold_is_the_number_of_kept_sets():
     data = random_graph(directed=False)
-    sizes = certified(data=data).num_kept_sets
+    sizes = numbers_of_kept_sets(certified(data=data))
     tau = sorted(sizes)[7]
     found = certified(data=data, tau=tau)
     assert [kind == "exact" for kind in found.evaluation] == [size <= tau for size in sizes]
@@ -228,9 +269,9 @@ def test_the_threshold_is_the_number_of_kept_sets():
 
 def test_models_of_others_get_the_classes_that_are_right_for_them():
     for name, hops in (("GCN", None), ("GAT", 2), ("GraphSAGE", 2), ("GIN", 2), ("shared weights", None)):
-        assert certified(known_model(name), small_graph(), targets=[0]).hops == hops
+        assert hops_of(certified(known_model(name), small_graph(), targets=[0])) == hops
     torch.manual_seed(0)
-    assert certified(HandWritten(), small_graph(), num_layers=1).hops is None
+    assert certified(HandWritten(), small_graph(), num_layers=1).hops == -1
 
 
 def test_degrees_of_senders_are_refused():
@@ -240,7 +281,7 @@ def test_degrees_of_senders_are_refused():
     data.edge_index = torch.tensor([[1, 1, 2, 3], [0, 3, 0, 2]])
     torch.manual_seed(0)
     with pytest.raises(UnsoundSetupError) as caught:
-        certified(HandWritten(by_out_degree=True), data, num_layers=2, retention=UniformRetention(keep_ratio="2/3"))
+        certified(HandWritten(by_out_degree=True), data, num_layers=2, smoothing=UniformRetention(keep_ratio="2/3"))
     assert caught.value.slug == "disconnected-nodes-matter"
 
 
@@ -257,7 +298,7 @@ def test_a_hostile_target_has_no_radius():
     with pytest.raises(UnsoundSetupError) as caught:
         certified(skipping, data, threat=NodeFeatureThreat())
     assert caught.value.slug == "skip-exposes-target"
-    assert certified(skipping, data).threat.min_distance == 1
+    assert certified(skipping, data).setup.threat.min_distance == 1
 
 
 def test_models_that_leak_are_refused():
@@ -270,7 +311,7 @@ def test_models_that_leak_are_refused():
 def test_lonely_targets_are_certified_against_everybody():
     data = random_graph()
     found = certified(shaken(build_model("gcn", data)), data, targets=[13])
-    assert (found.num_kept_sets, found.radius.tolist(), found.num_eligible.tolist()) == ((1,), [3], [0])
+    assert (numbers_of_kept_sets(found), found.radius.tolist(), found.num_eligible.tolist()) == ([1], [3], [0])
     assert (found.p_lower.tolist(), found.p_upper.tolist()) == ([1.0], [0.0])
 
 
@@ -289,7 +330,7 @@ def test_the_summary_says_which_targets_are_certain():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("retention", "half"),
+        ("smoothing", "half"),
         ("threat", "anyone"),
         ("targets", [9]),
         ("tau", 0),
@@ -302,5 +343,5 @@ def test_the_summary_says_which_targets_are_certain():
     ],
 )
 def test_arguments_are_checked(name, value):
-    with pytest.raises(InvalidParameterError, match=rf"`{name}` (must|a NodeFeatureThreat)"):
+    with pytest.raises(InvalidParameterError, match=rf"`{name}` must"):
         certified(**{name: value})

@@ -1,4 +1,4 @@
-"""certify_sparse_smoothing() from model and graph to certificates, against every attack; the naive conversion."""
+"""certify() with sparse smoothing, from model and graph to certificates, against every attack; the naive conversion."""
 
 import math
 
@@ -6,30 +6,33 @@ import numpy as np
 import pytest
 import torch
 
-import graycert as gc
+import graycert
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models import build_model
 from graycert.rules import binary_bounds, intersection_union_bounds
 from graycert.sampling import Purpose
-from graycert.smoothing.interception.parameters import InterceptionSmoothing
-from graycert.smoothing.sparse.certify import (
-    SparseSmoothing,
-    certify_sparse_smoothing,
-    naive_certified_nodes,
-    naive_certified_ratio,
-)
+from graycert.smoothing.sparse.conversion import naive_certified_nodes, naive_certified_ratio
+from graycert.smoothing.sparse.parameters import SparseSmoothing
 from graycert.smoothing.sparse.regions import certified_deletions
 from graycert.smoothing.sparse.sampling import build_sparse_smoothing_engine
 from graycert.smoothing.sparse.training import train_sparse_smoothing
 from graycert.statistics import EstimationVotes
+from graycert.threats import AttributeFlipThreat
 from support.binary_graphs import binary_graph, every_pattern, smoothed_probabilities
+from support.flat_arguments import certify_flat
 
 SMOOTHING = SparseSmoothing(p_plus=0.1, p_minus=0.6)
 
 
 def certified(model, data, **changes):
-    arguments = {"targets": [9, 2, 13, 4], "num_selection": 20, "num_estimation": 300, "max_deletions": 6}
-    return certify_sparse_smoothing(model, data, **{"smoothing": SMOOTHING, **arguments, **changes})
+    threat = AttributeFlipThreat(max_additions=changes.pop("max_additions", 0))
+    arguments = {"targets": [9, 2, 13, 4], "num_selection": 20, "num_estimation": 300, "max_radius": 6}
+    return certify_flat(model, data, **{"smoothing": SMOOTHING, "threat": threat, **arguments, **changes})
+
+
+def certified_additions(found):
+    """Largest number of additions alone, -1 where the classifier abstains."""
+    return (found.deletions >= 0).sum(axis=1) - 1
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
@@ -47,8 +50,8 @@ def test_is_the_composition_of_its_parts(num_classes):
     np.testing.assert_array_equal(found.p_upper, p_upper)
     expected = certified_deletions(p_lower, p_upper, p_plus=0.1, p_minus=0.6, max_deletions=6, max_additions=2)
     np.testing.assert_array_equal(found.deletions, expected)
-    np.testing.assert_array_equal(found.certified_deletions, expected[:, 0])
-    for row, additions in zip(expected, found.certified_additions, strict=True):
+    np.testing.assert_array_equal(found.radius, expected[:, 0])
+    for row, additions in zip(expected, certified_additions(found), strict=True):
         assert additions == max((a for a in range(3) if row[a] >= 0), default=-1)
     assert found.targets.tolist() == [9, 2, 13, 4]
 
@@ -71,16 +74,16 @@ def test_certified_classes_stand_every_attack(p_plus, p_minus):
     for seed in range(2):
         data = binary_graph(num_nodes=5, num_pairs=8, num_features=2, seed=seed, dtype=torch.float64, density=0.6)
         model = build_model("gcn", data, seed=seed).double().eval()
-        found = certify_sparse_smoothing(
+        found = certify_flat(
             model,
             data,
+            threat=AttributeFlipThreat(max_additions=5),
             smoothing=smoothing,
             targets=[0, 1, 2],
             num_selection=100,
             num_estimation=1_500,
             alpha=1e-8,
-            max_deletions=5,
-            max_additions=5,
+            max_radius=5,
             seed=seed,
         )
         classes = classes_of_all(model, patterns, data.edge_index)
@@ -112,7 +115,7 @@ def test_extreme_probabilities():
     data = binary_graph()
     model = build_model("gat", data)
     everything_gone = certified(model, data, smoothing=SparseSmoothing(p_plus=0, p_minus=1))
-    assert everything_gone.certified_deletions.tolist() == [6] * 4  # the votes do not depend on the attributes
+    assert everything_gone.radius.tolist() == [6] * 4  # the votes do not depend on the attributes
     nothing_drawn = certified(model, data, smoothing=SparseSmoothing(p_plus=0, p_minus=0), max_additions=1)
     assert nothing_drawn.deletions.tolist() == [[0, -1]] * 4
     with torch.inference_mode():
@@ -127,11 +130,11 @@ def test_refuses_a_skip_connection_and_wrong_arguments():
     assert caught.value.slug == "skip-not-smoothed"
     model = build_model("gat", data)
     for changes, name in [
-        ({"smoothing": InterceptionSmoothing(p_delete=0.1, p_ablate=0.6)}, "smoothing"),
+        ({"smoothing": (0.1, 0.6)}, "smoothing"),
         ({"targets": [3, 3]}, "targets"),
         ({"alpha": 0.0}, "alpha"),
         ({"num_estimation": 0}, "num_estimation"),
-        ({"max_deletions": 0}, "max_deletions"),
+        ({"max_radius": 0}, "max_radius"),
         ({"max_additions": -1}, "max_additions"),
         ({"seed": -1}, "seed"),
     ]:
@@ -161,17 +164,24 @@ def test_the_naive_conversion_rounds_down_and_its_curve_agrees_at_integers():
 @pytest.mark.end_to_end
 @pytest.mark.slow
 def test_cora_ml_in_the_papers_setting(data_root):
-    split = gc.inductive_split(gc.load_graph("cora_ml", data_root=data_root), seed=13)
+    split = graycert.inductive_split(graycert.load_graph("cora_ml", data_root=data_root), seed=13)
     model = build_model("gat", split, hidden_channels=8)
     smoothing = SparseSmoothing(p_plus=0, p_minus=0.6)
     train_sparse_smoothing(model, split, smoothing=smoothing, learning_rate=0.01, max_epochs=150, seed=13)
     targets, labels = split.test.nodes.numpy(), split.test.data.y[split.test.nodes].numpy()
-    found = certify_sparse_smoothing(
-        model, split.test.data, smoothing=smoothing, targets=targets, num_selection=100, num_estimation=400
+    found = certify_flat(
+        model,
+        split.test.data,
+        smoothing=smoothing,
+        threat=AttributeFlipThreat(),
+        targets=targets,
+        num_selection=100,
+        num_estimation=400,
+        max_radius=50,
     )
     best = 0.005 ** (1 / 400)
     limit = math.floor(math.log(2 - 2 * best) / math.log(0.6))  # p_lower - p_upper > 1 - 0.6^r, all votes equal
-    assert found.certified_deletions.max() == limit == 7
+    assert found.radius.max() == limit == 7
     assert (found.prediction == labels).mean() > 0.75
-    assert (found.certified_deletions >= 1).mean() > 0.6
-    assert naive_certified_nodes(found.certified_deletions, 8).max() == 0
+    assert (found.radius >= 1).mean() > 0.6
+    assert naive_certified_nodes(found.radius, 8).max() == 0

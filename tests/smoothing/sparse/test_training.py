@@ -9,8 +9,8 @@ from graycert.errors import InvalidParameterError
 from graycert.models import build_model
 from graycert.sampling import CoinStream, Purpose
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
-from graycert.smoothing.sparse.certify import SparseSmoothing
 from graycert.smoothing.sparse.draws import AttributeDraws
+from graycert.smoothing.sparse.parameters import SparseSmoothing
 from graycert.smoothing.sparse.training import DrawnFeatures, SparseSmoothedLoss, train_sparse_smoothing
 from support.attributed_graphs import ARCHITECTURE_NAMES
 from support.binary_graphs import binary_graph

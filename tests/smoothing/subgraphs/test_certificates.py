@@ -10,26 +10,40 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import BatchNorm
 
-import graycert as gc
+import graycert
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.smoothing.subgraphs.certify import (
-    SubgraphClassifier,
-    certify_subgraph_voting,
-    hash_division,
-    subgraphs,
-)
+from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
+from graycert.smoothing.subgraphs.parameters import SubgraphVoting
 from graycert.smoothing.subgraphs.training import training_smoothing
-from graycert.threats.node_features import NodeFeatureThreat
+from graycert.threats import FeaturesAndOutEdgesThreat, NodeFeatureThreat, Threat
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 from support.communities import two_communities
 from support.foreign_models import GlobalMean, Sandwich, TwoLiner
 from support.known_models import shaken
 
+OTHERS = NodeFeatureThreat(min_distance=1)
 HOSTILE = (1e4, -1e4, float("nan"), float("inf"))
 
 
 def model_for(data: Data, architecture: str = "gcn", **options: Any) -> nn.Module:
-    return shaken(gc.build_model(architecture, data, seed=3, **options)).eval()
+    return shaken(graycert.build_model(architecture, data, seed=3, **options)).eval()
+
+
+def voted(
+    model: nn.Module, data: Data, *, num_subgraphs: int, threat: Threat = OTHERS, **options: Any
+) -> graycert.Certificates:
+    smoothing = SubgraphVoting(num_subgraphs=num_subgraphs)
+    return graycert.certify(model, data, smoothing=smoothing, threat=threat, **options)
+
+
+def radius_of_votes(found: graycert.Certificates, data: Data) -> np.ndarray:
+    """The rival's own radius, from the votes alone."""
+    return found.again(data, threat=FeaturesAndOutEdgesThreat()).radius
+
+
+def votes_of(found: graycert.Certificates) -> np.ndarray:
+    """Subgraphs that vote for each class, shape (num_targets, num_classes)."""
+    return np.stack([np.bincount(row, minlength=found.setup.num_classes) for row in found.subgraph_predictions])
 
 
 def scores_of(model: nn.Module, data: Data, targets: np.ndarray, division: np.ndarray, num_subgraphs: int) -> Tensor:
@@ -140,7 +154,7 @@ def test_no_attack_within_the_radii_changes_a_prediction(min_distance: int, num_
         data.x = data.x.sign()
         threat = NodeFeatureThreat(min_distance=min_distance)
         model, num_subgraphs = SumOfField(num_layers), 3 + seed % 3
-        found = certify_subgraph_voting(
+        found = voted(
             model,
             data,
             num_subgraphs=num_subgraphs,
@@ -150,6 +164,7 @@ def test_no_attack_within_the_radii_changes_a_prediction(min_distance: int, num_
             seed=seed,
         )
         division, hops = hash_division(7, num_subgraphs=num_subgraphs, seed=seed), distances(data)
+        plain = radius_of_votes(found, data)
         changed, predictions = all_attacks(data, division, num_subgraphs, num_layers)
         assert found.prediction.tolist() == predictions[~changed.any(axis=1)][0].tolist()
         for target in range(7):
@@ -158,9 +173,9 @@ def test_no_attack_within_the_radii_changes_a_prediction(min_distance: int, num_
             succeeds = allowed & (predictions[:, target] != found.prediction[target])
             needed = changed[succeeds].sum(axis=1).min(initial=99)
             assert found.num_eligible[target] == eligible.sum()
-            assert min(found.radius[target], eligible.sum()) <= found.tightened_radius[target] < needed
+            assert min(plain[target], eligible.sum()) <= found.radius[target] < needed
             broken += needed < 99
-            certified += found.tightened_radius[target] > 0
+            certified += found.radius[target] > 0
     assert broken > 5  # attacks beyond the radii are strong enough to succeed
     assert certified > 10
 
@@ -182,7 +197,7 @@ def test_attackable_subgraphs_are_those_with_a_path(min_distance: int) -> None:
     trusted[[2, 3]] = True
     threat = NodeFeatureThreat(min_distance=min_distance, trusted=trusted)
     model = model_for(data, num_layers=3)
-    certified = certify_subgraph_voting(model, data, num_subgraphs=3, targets=np.arange(14), threat=threat)
+    certified = voted(model, data, num_subgraphs=3, targets=np.arange(14), threat=threat)
     division, whole = hash_division(14, num_subgraphs=3, seed=0), distances(data)
     parts = [distances(Data(edge_index=e, num_nodes=14)) for e in subgraphs(data.edge_index, division, num_subgraphs=3)]
     for target in range(14):
@@ -195,32 +210,33 @@ def test_attackable_subgraphs_are_those_with_a_path(min_distance: int) -> None:
 def test_votes_are_those_of_plain_forward_passes_and_ties_go_to_the_smaller_class() -> None:
     data = random_graph(num_nodes=14, num_pairs=40, num_classes=2, seed=4)
     model = model_for(data, "gat")
-    certified = certify_subgraph_voting(model, data, num_subgraphs=4, targets=np.arange(14), seed=9)
+    certified = voted(model, data, num_subgraphs=4, targets=np.arange(14), seed=9)
     division = hash_division(14, num_subgraphs=4, seed=9)
     assert certified.prediction.tolist() == vote(model, data, division, 4)
-    assert certified.votes.sum(axis=1).tolist() == [4] * 14
+    assert votes_of(certified).sum(axis=1).tolist() == [4] * 14
 
 
 def test_no_edges_self_loops_and_parallel_edges_are_fine() -> None:
     data = random_graph(num_nodes=6, num_pairs=10, seed=1)
     loops = torch.arange(6).repeat(2, 1)
     data.edge_index = torch.cat([data.edge_index, data.edge_index, loops], dim=1)
-    certified = certify_subgraph_voting(TwoLiner(), data, num_subgraphs=40, targets=[0, 5])
-    assert certified.votes.sum(axis=1).tolist() == [40, 40]
+    certified = voted(TwoLiner(), data, num_subgraphs=40, targets=[0, 5])
+    assert votes_of(certified).sum(axis=1).tolist() == [40, 40]
     bare = Data(x=data.x, edge_index=torch.empty(2, 0, dtype=torch.long), y=data.y)
-    alone = certify_subgraph_voting(model_for(bare), bare, num_subgraphs=5, targets=[0])
-    assert (alone.radius.tolist(), alone.tightened_radius.tolist(), alone.num_eligible.tolist()) == ([2], [0], [0])
+    alone = voted(model_for(bare), bare, num_subgraphs=5, targets=[0])
+    assert radius_of_votes(alone, bare).tolist() == [2]
+    assert (alone.radius.tolist(), alone.num_eligible.tolist()) == ([0], [0])
 
 
 def test_one_subgraph_is_the_plain_model_and_certifies_nothing() -> None:
     data = random_graph(num_nodes=14, num_pairs=60, directed=False, seed=1)
     model = model_for(data)
     targets = np.arange(13)  # the last node has no edge
-    certified = certify_subgraph_voting(model, data, num_subgraphs=1, targets=targets)
+    certified = voted(model, data, num_subgraphs=1, targets=targets)
     with torch.inference_mode():
         assert certified.prediction.tolist() == model(data.x, data.edge_index).argmax(dim=1)[:13].tolist()
-    assert certified.radius.max() == 0
-    assert (certified.tightened_radius[certified.num_eligible > 0] == 0).all()
+    assert radius_of_votes(certified, data).max() == 0
+    assert (certified.radius[certified.num_eligible > 0] == 0).all()
 
 
 def test_the_hash_is_pinned_even_and_changes_with_the_seed() -> None:
@@ -236,12 +252,12 @@ def test_a_hostile_target_is_refused_unless_trusted() -> None:
     data = random_graph()
     model, anyone = model_for(data), NodeFeatureThreat()
     with pytest.raises(UnsoundSetupError, match="target 3 are in every subgraph") as error:
-        certify_subgraph_voting(model, data, num_subgraphs=5, targets=[3], threat=anyone)
+        voted(model, data, num_subgraphs=5, targets=[3], threat=anyone)
     assert error.value.slug == "target-in-every-subgraph"
     trusted = np.zeros(14, dtype=bool)
     trusted[3] = True
     threat = NodeFeatureThreat(trusted=trusted)
-    assert certify_subgraph_voting(model, data, num_subgraphs=5, targets=[3], threat=threat).num_subgraphs == 5
+    assert voted(model, data, num_subgraphs=5, targets=[3], threat=threat).subgraph_predictions.shape == (1, 5)
 
 
 def test_models_that_are_not_message_passing_are_refused() -> None:
@@ -249,7 +265,7 @@ def test_models_that_are_not_message_passing_are_refused() -> None:
     normalised = Sandwich(BatchNorm(8, track_running_stats=False))
     for model, slug in ((GlobalMean(), "message-leak"), (normalised, "batch-statistics")):
         with pytest.raises(UnsoundSetupError) as error:
-            certify_subgraph_voting(model, data, num_subgraphs=5, targets=[0])
+            voted(model, data, num_subgraphs=5, targets=[0])
         assert error.value.slug == slug
 
 
@@ -259,19 +275,19 @@ def test_models_that_are_not_message_passing_are_refused() -> None:
         ({"num_subgraphs": 0}, "`num_subgraphs` must be in"),
         ({"targets": [0, 0]}, "`targets` must be distinct"),
         ({"seed": -1}, "`seed` must be >= 0"),
-        ({"threat": 1}, "`threat` must be a NodeFeatureThreat, got int"),
+        ({"threat": 1}, "`threat` must be a threat of graycert, .* got int"),
     ],
 )
 def test_arguments_are_checked(options: dict[str, Any], message: str) -> None:
     data = random_graph()
     with pytest.raises(InvalidParameterError, match=message):
-        certify_subgraph_voting(model_for(data), data, **{"num_subgraphs": 5, "targets": [0], **options})
+        voted(model_for(data), data, **{"num_subgraphs": 5, "targets": [0], **options})
 
 
 def test_training_on_sparse_draws_makes_a_vote_that_learns() -> None:
     data = two_communities()
-    split = gc.inductive_split(data, seed=0, per_class=8, test_fraction="0.2")
-    model = gc.build_model("gcn", split, dropout=0.3, seed=1)
-    gc.train(model, split, smoothing=training_smoothing(4), learning_rate=0.01, max_epochs=80)
-    certified = certify_subgraph_voting(model, data, num_subgraphs=4, targets=split.test.nodes.numpy())
+    split = graycert.inductive_split(data, seed=0, per_class=8, test_fraction="0.2")
+    model = graycert.build_model("gcn", split, dropout=0.3, seed=1)
+    graycert.train(model, split, smoothing=training_smoothing(4), learning_rate=0.01, max_epochs=80)
+    certified = voted(model, data, num_subgraphs=4, targets=split.test.nodes.numpy())
     assert (certified.prediction == data.y[split.test.nodes].numpy()).mean() >= 0.75

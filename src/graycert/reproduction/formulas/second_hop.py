@@ -25,6 +25,8 @@ def theorem_3(graph: Adjacency, *, p_delete: float, p_ablate: float, max_radius:
         smoothing=InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate),
         threat=NodeFeatureThreat(min_distance=2),
         max_radius=max_radius,
-        method="multiplicative",
+        bound="multiplicative",
+        num_layers=2,
     )
-    return np.asarray(bounds[0])
+    values: FloatArray = np.asarray(bounds)[0]
+    return values

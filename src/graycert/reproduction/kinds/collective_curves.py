@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from graycert.reproduction.collective_job import CollectiveJob
+from graycert.metrics import certified_ratio
+from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.curve_lines import draw_curve, radius_axis
 from graycert.reproduction.experiment import Kind
-from graycert.reproduction.methods import Probabilities, TrainedSettings
+from graycert.reproduction.methods import Draws, Probabilities, TrainedSettings
 from graycert.reproduction.over_seeds import over_seeds
-from graycert.reproduction.settings import Count, Level
+from graycert.reproduction.settings import Conclusion, Count
 from graycert.reproduction.style import LINES, new_figure
 
 if TYPE_CHECKING:
@@ -24,14 +25,15 @@ _LABELS = {"together": "together", "exact": "one by one, exact", "theorem_3": "o
 _LOOKS = {"together": LINES["together"], "exact": LINES["exact"], "theorem_3": LINES["Theorem 3"]}
 
 
-class CollectiveCurves(Kind, TrainedSettings, Probabilities):
-    """Share of test nodes that keep their prediction, over the number of hostile nodes.
+class CollectiveCurves(Kind, TrainedSettings, Probabilities, Draws):
+    """Share of test nodes that keep their prediction, over the number of hostile nodes; see also `Draws`.
+
+    ``together`` is about one adversary whose ρ nodes are chosen once, and which also takes any target that it controls;
+    ``theorem_3`` and ``exact`` are certificates one by one, each about an adversary that does not control the target.
 
     Args:
         seeds: Of splits, models and draws.
         budgets: Numbers ρ of hostile nodes, rising.
-        num_selection: n0.
-        num_estimation: n1.
         alpha: Failure probability for all test nodes together.
     """
 
@@ -39,30 +41,50 @@ class CollectiveCurves(Kind, TrainedSettings, Probabilities):
 
     seeds: Annotated[tuple[int, ...], Field(min_length=1)]
     budgets: Annotated[tuple[Count, ...], Field(min_length=1)]
-    num_selection: Count = 1_000
-    num_estimation: Count = 3_000
-    alpha: Level = 0.01
 
     def jobs(self) -> "list[Job]":
         """Return one job per seed."""
         return [self._job(seed) for seed in self.seeds]
 
-    def _job(self, seed: int) -> CollectiveJob:
-        return CollectiveJob(
-            training=self.training(seed),
-            **self.model_dump(include={"p_delete", "p_ablate", "budgets", "num_selection", "num_estimation", "alpha"}),
+    def _job(self, seed: int) -> CertifyJob:
+        return CertifyJob(
+            model=self.training(seed),
+            smoothing=self.interception,
+            draws=self.draw_settings,
+            conclusions=tuple(self._conclusions.values()),
+            num_targets=self.num_targets,
+            max_radius=max(self.budgets),
         )
+
+    @property
+    def _conclusions(self) -> dict[str, Conclusion]:
+        """Return what is concluded from the same votes, for all targets at once; one adversary by the exact Δ."""
+        exact = Conclusion(bound="exact", alpha=self.alpha, simultaneous=True, budgets=self.budgets)
+        return {"exact": exact, "theorem_3": exact.model_copy(update={"bound": "multiplicative", "budgets": ()})}
 
     def tables(self, results: "Results") -> dict[str, "pd.DataFrame"]:
         """Return ``curves``, mean and standard deviation over seeds, and ``counts`` of each seed."""
         import pandas as pd
 
+        budgets = list(self.budgets)
         parts = []
         for seed in self.seeds:
-            found = results[self._job(seed)]
-            columns = {name: found[name] for name in _LABELS}
-            totals = {name: int(found[name]) for name in ("num_predicted", "num_targets")}
-            parts.append(pd.DataFrame({"seed": seed, "radius": self.budgets, **columns, **totals}))
+            arrays = results[self._job(seed)]
+            alone = {
+                label: certified_ratio(
+                    arrays[f"{each.name}/radius"],
+                    arrays[f"{each.name}/num_eligible"],
+                    max_radius=max(budgets),
+                    denominator="whole_field",
+                ).counts[budgets]
+                for label, each in self._conclusions.items()
+            }
+            exact = self._conclusions["exact"].name
+            predicted = int((arrays[f"{exact}/radius"] >= 0).sum())
+            columns = {"together": arrays[f"{exact}/together"], **alone, "num_predicted": predicted}
+            parts.append(
+                pd.DataFrame({"seed": seed, "radius": budgets, **columns, "num_targets": arrays["targets"].size})
+            )
         counts = pd.concat(parts, ignore_index=True)
         points = counts.melt(["radius", "num_targets"], list(_LABELS), var_name="label", value_name="certified")
         points = points.rename(columns={"num_targets": "targets"})

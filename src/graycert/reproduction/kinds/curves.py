@@ -12,7 +12,7 @@ from graycert._types import FloatArray
 from graycert.reproduction.certified_kind import CertifiedKind
 from graycert.reproduction.certified_targets import CertifiedTargets, Denominator, Quantity
 from graycert.reproduction.curve_lines import draw_curve, radius_axis, share_axis
-from graycert.reproduction.methods import AnyCurve, Curve, Draws, InterceptionSettings, floor_job, handed_down
+from graycert.reproduction.methods import MLP, AnyCurve, Curve, CurveSettings, Draws, InterceptionSettings, handed_down
 from graycert.reproduction.over_seeds import over_seeds
 from graycert.reproduction.settings import Count
 from graycert.reproduction.style import LINES, MOST_SHADES, letter, new_figure, numbered_look, shaded_look
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from graycert.reproduction.job import Job
     from graycert.reproduction.results import Results
-
-MLP = "MLP"
-"""Label of the floor."""
 
 _LINE = ["panel", "label"]
 _MOST_INSIDE = 4  # so many names leave room for the curves
@@ -44,7 +40,7 @@ class Curves(CertifiedKind, InterceptionSettings):
             normalised quantities there is only one, all targets.
         last_radius: Largest ρ shown.
         draws: How much is drawn by a method, whatever its curves say: "interception smoothing", "sparse smoothing",
-            "no messages", "Levine, local", "Levine, global".
+            "Levine, local", "Levine, global".
         floors: Curves that are shown in every panel.
         mlp_floor: Also show the accuracy of an MLP, which holds at every ρ if the targets are trusted, in every panel.
         background: Title of the panel whose curves are also shown, thin, in those of other methods.
@@ -69,10 +65,24 @@ class Curves(CertifiedKind, InterceptionSettings):
         return {**values, **lists}
 
     @model_validator(mode="after")
+    def _floor_is_comparable(self) -> "Curves":
+        if not self.mlp_floor:
+            return self
+        if not self._is_accuracy or not (self._is_normalised or self.denominator == "whole_field"):
+            raise ValueError("`mlp_floor` needs a normalised accuracy, or an accuracy with denominator 'whole_field'")
+        if any(each.min_distance == 0 for each in self._compared):
+            raise ValueError("`mlp_floor` needs trusted targets: `min_distance` >= 1")
+        methods = {each.look for each in self._compared}
+        chosen = {(each.look, getattr(each, "num_targets", None)) for each in self._compared}
+        if len({(each.split_settings(0), each.targets) for each in self._compared}) > 1 or len(chosen) > len(methods):
+            raise ValueError("`mlp_floor` needs the same targets in all curves (but methods may certify fewer of them)")
+        return self
+
+    @model_validator(mode="after")
     def _curves_differ(self) -> "Curves":
         names = [(each.panel, each.label) for each in self.all_curves]
-        if len(set(names)) < len(names) or any(label == MLP for _, label in names):
-            raise ValueError(f"each curve of a panel must have a label of its own, and none may be {MLP!r}")
+        if len(set(names)) < len(names):
+            raise ValueError("each curve of a panel must have a label of its own")
         if self._compares and max(Counter((each.panel, each.look) for each in self.all_curves).values()) > MOST_SHADES:
             raise ValueError(f"a panel may show at most {MOST_SHADES} settings of one method")
         if any(each.targets != "all" and getattr(each, "test_graph", "as it is") != "as it is" for each in self.curves):
@@ -92,20 +102,6 @@ class Curves(CertifiedKind, InterceptionSettings):
             raise ValueError(f"`background` must be the title of a panel, got {self.background!r}")
         return self
 
-    @model_validator(mode="after")
-    def _floor_is_comparable(self) -> "Curves":
-        if not self.mlp_floor:
-            return self
-        if not self._is_accuracy or not (self._is_normalised or self.denominator == "whole_field"):
-            raise ValueError("`mlp_floor` needs a normalised accuracy, or an accuracy with denominator 'whole_field'")
-        if any(each.min_distance == 0 for each in self.all_curves):
-            raise ValueError("`mlp_floor` needs trusted targets: `min_distance` >= 1")
-        methods = {each.look for each in self.all_curves}
-        chosen = {(each.look, getattr(each, "num_targets", None)) for each in self.all_curves}
-        if len({(each.split_settings(0), each.targets) for each in self.all_curves}) > 1 or len(chosen) > len(methods):
-            raise ValueError("`mlp_floor` needs the same targets in all curves (but methods may certify fewer of them)")
-        return self
-
     @property
     def _is_normalised(self) -> bool:
         return self.quantity.startswith("normalised")
@@ -117,14 +113,14 @@ class Curves(CertifiedKind, InterceptionSettings):
     @property
     def _compares(self) -> bool:
         """Whether methods are told apart, and not only settings of one."""
-        return len({each.look for each in self.all_curves}) > 1
+        return len({each.look for each in self._compared}) > 1
 
     @property
     def _panels(self) -> list[str]:
         return list(dict.fromkeys(each.panel for each in self.curves))
 
     @property
-    def all_curves(self) -> list[Curve]:
+    def _compared(self) -> list[Curve]:
         """Return the curves of one panel after the other, each followed by the floors, with what is drawn."""
         found: list[Curve] = []
         for panel in self._panels:
@@ -133,10 +129,14 @@ class Curves(CertifiedKind, InterceptionSettings):
         drawn = {name: draws.model_dump(exclude_unset=True) for name, draws in self.draws.items()}
         return [each.model_copy(update=drawn.get(each.look, {})) for each in found]
 
-    def jobs(self) -> "list[Job]":
-        """Return certificates, floors and the shapes of fields; the curves share what they can."""
-        floors: list[Job] = [floor_job(self.curves[0], seed) for seed in self.seeds] if self.mlp_floor else []
-        return [*super().jobs(), *floors]
+    @property
+    def all_curves(self) -> list[Curve]:
+        """Return the curves of one panel after the other, each followed by the floors, the MLP last."""
+        found: list[Curve] = []
+        for panel in self._panels:
+            own = [each for each in self._compared if each.panel == panel]
+            found += [*own, *([_mlp_beside(own[0])] if self.mlp_floor else [])]
+        return found
 
     def tables(self, results: "Results") -> "dict[str, pd.DataFrame]":
         """Return ``curves``, means over seeds with the targets counted, ``seeds``, and what each ``method`` is."""
@@ -168,16 +168,13 @@ class Curves(CertifiedKind, InterceptionSettings):
         return [(name, each) for name in ("certified ratio", "certified accuracy") for each in get_args(Denominator)]
 
     def _lines(self, seed: int, results: "Results") -> Iterator[tuple[str, str, CertifiedTargets]]:
-        """Yield panel, label and what was found, panel by panel, the floor last."""
+        """Yield panel, label and what was found, panel by panel, the floor last, for as many targets as there are."""
         certified = list(self.certified(seed, results))
-        for panel in self._panels:
-            own = [(each, found) for each, found in certified if each.panel == panel]
-            yield from ((panel, each.label, found) for each, found in own)
-            if self.mlp_floor:  # against those that may be hostile to the first curve, of as many targets as there are
-                distance = own[0][0].min_distance
-                alike = [found for each, found in (*own, *certified) if each.min_distance == distance]
-                whole = max(alike, key=lambda each: each.targets.size)
-                yield panel, MLP, whole.by_mlp(results[floor_job(self.curves[0], seed)])
+        compared = [(each, found) for each, found in certified if each in self._compared]
+        for each, found in certified:
+            beside = [other.targets for curve, other in compared if curve.min_distance == each.min_distance]
+            is_floor = isinstance(each, MLP) and each not in self._compared
+            yield each.panel, each.label, found.only(max(beside, key=len)) if is_floor else found
 
     def measures(self, tables: "Mapping[str, pd.DataFrame]") -> dict[str, float]:
         """Return the numbers of each curve (means over the seeds), and what curves and methods gain over others.
@@ -211,7 +208,7 @@ class Curves(CertifiedKind, InterceptionSettings):
         families = {(each.panel, each.label): each.family for each in self.all_curves}
         best: dict[str, FloatArray] = {}
         for key, line in lines.items():
-            family = families.get(key, MLP)
+            family = families[key]
             best[family] = np.maximum(best.get(family, line), line)
         first, *others = best
         return {
@@ -282,7 +279,8 @@ class Curves(CertifiedKind, InterceptionSettings):
 
     def _looks(self, panel: str) -> dict[str, dict[str, Any]]:
         """Return the look of each label: that of its method where methods are compared, else its own."""
-        looks, seen = {MLP: LINES[MLP]}, Counter[str]()
+        looks: dict[str, dict[str, Any]] = {}
+        seen = Counter[str]()
         for index, each in enumerate(each for each in self.all_curves if each.panel == panel):
             looks[each.label] = (
                 shaded_look(each.look, seen[each.look])
@@ -291,6 +289,12 @@ class Curves(CertifiedKind, InterceptionSettings):
             )
             seen[each.look] += 1
         return looks
+
+
+def _mlp_beside(curve: Curve) -> MLP:
+    """Return the floor for the nodes that may be hostile to a curve, and all of its test nodes."""
+    shared = {name: getattr(curve, name) for name in set(CurveSettings.model_fields) - {"num_targets"}}
+    return MLP(method="mlp", label=MLP.family, panel=curve.panel, **shared)
 
 
 _AVERAGED = {

@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from graycert.reproduction.derandomization_job import DerandomizedShareJob, RetentionJob
+from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.experiment import Kind
+from graycert.reproduction.graph_jobs import DerandomizedShareJob
+from graycert.reproduction.methods import Draws
 from graycert.reproduction.over_seeds import over_seeds
-from graycert.reproduction.settings import Count, Level, Probability, Settings, TrainingSettings
+from graycert.reproduction.settings import (
+    Conclusion,
+    Count,
+    Probability,
+    Settings,
+    SmoothingSettings,
+    TrainingSettings,
+)
 from graycert.reproduction.style import DIFFERENCES, new_figure
 
 if TYPE_CHECKING:
@@ -57,8 +66,10 @@ class Part(Settings):
     graph: str
 
 
-class Derandomization(Kind):
+class Derandomization(Kind, Draws):
     """Share of derandomized nodes, of differing kept sets, abstentions and accuracy, per graph and k_rel.
+
+    What is drawn, see `Draws`, is drawn for nodes that are not derandomized.
 
     Args:
         parts: Graphs.
@@ -66,10 +77,6 @@ class Derandomization(Kind):
         training: The model; graph and seed are replaced.
         seeds: Of splits, models and draws.
         tau: Most kept sets of a derandomized node.
-        num_selection: n0 of nodes that are not derandomized.
-        num_estimation: n1 of nodes that are not derandomized.
-        alpha: Failure probability of each node that is not derandomized.
-        num_targets: Predict so many test nodes; None takes all.
     """
 
     kind: ClassVar[str] = "derandomization"
@@ -79,10 +86,6 @@ class Derandomization(Kind):
     training: TrainingSettings
     seeds: Annotated[tuple[int, ...], Field(min_length=1)]
     tau: Count = 100_000
-    num_selection: Count = 1_000
-    num_estimation: Count = 3_000
-    alpha: Level = 0.01
-    num_targets: Count | None = None
 
     def jobs(self) -> "list[Job]":
         """Return, per graph and k_rel, a job about all nodes, and one per seed about test nodes."""
@@ -97,12 +100,19 @@ class Derandomization(Kind):
             graph=part.structure, keep_ratio=kept, num_layers=self.training.num_layers, tau=self.tau
         )
 
-    def _job(self, part: Part, kept: float, seed: int) -> RetentionJob:
-        return RetentionJob(
-            training=self.training.model_copy(update={"graph": part.graph, "seed": seed}),
-            keep_ratio=kept,
-            **self.model_dump(include={"tau", "num_selection", "num_estimation", "alpha", "num_targets"}),
+    def _job(self, part: Part, kept: float, seed: int) -> CertifyJob:
+        return CertifyJob(
+            model=self.training.model_copy(update={"graph": part.graph, "seed": seed}),
+            smoothing=SmoothingSettings.of("retention", keep_ratio=kept, tau=self.tau),
+            draws=self.draw_settings,
+            conclusions=(self._conclusion,),
+            num_targets=self.num_targets,
+            max_radius=1,  # whether one hostile node can change the prediction
         )
+
+    @property
+    def _conclusion(self) -> Conclusion:
+        return Conclusion(bound="auto", alpha=self.alpha)
 
     def tables(self, results: "Results") -> dict[str, "pd.DataFrame"]:
         """Return ``derandomization``, a row per graph and k_rel beside the paper's, and ``seeds`` with counts."""
@@ -110,7 +120,7 @@ class Derandomization(Kind):
 
         seeds = pd.DataFrame(
             [
-                {"graph": part.title, "keep_ratio": kept, "seed": seed, **_counts(results[self._job(part, kept, seed)])}
+                {"graph": part.title, "keep_ratio": kept, "seed": seed, **self._counts(part, kept, seed, results)}
                 for part in self.parts
                 for kept in self.keep_ratios
                 for seed in self.seeds
@@ -121,6 +131,11 @@ class Derandomization(Kind):
         shares = seeds[list(names)].rename(columns=names).div(seeds["num_targets"], axis=0).join(seeds[_PLACE])
         means = over_seeds(shares, by=_PLACE, means=list(names.values()), counts=[], ddof=0)
         return {"derandomization": rows.merge(means, on=_PLACE), "seeds": seeds}
+
+    def _counts(self, part: Part, kept: float, seed: int, results: "Results") -> dict[str, int]:
+        arrays, name = results[self._job(part, kept, seed)], self._conclusion.name
+        concluded = {each: arrays[f"{name}/{each}"] for each in ("radius", "prediction")}
+        return _counts({**concluded, "labels": arrays["labels"], "exact": arrays[f"{name}/evaluation"] == "exact"})
 
     def _row(self, part: Part, kept: float, results: "Results") -> dict[str, Any]:
         """Return what is counted over all nodes, and the paper's numbers."""

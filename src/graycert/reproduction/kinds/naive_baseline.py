@@ -95,7 +95,7 @@ class NaiveBaseline(CertifiedKind):
 
     def _rival_points(self, found: CertifiedTargets) -> "Iterator[pd.DataFrame]":
         """Yield the ratio at each ρ̃ / d, and at each whole ρ."""
-        from graycert.smoothing.sparse.certify import naive_certified_nodes
+        from graycert.smoothing.sparse.conversion import naive_certified_nodes
 
         shares = found.curve(denominator="all", last_radius=self.max_deletions)
         for number in self.attributes:

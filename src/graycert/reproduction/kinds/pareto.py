@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BOUNDS = {
     "Theorem 3": Conclusion(min_distance=2),
-    "exact": Conclusion(min_distance=2, method="auto"),
+    "exact": Conclusion(min_distance=2, bound="auto"),
 }
 """What is concluded from the votes of every trial: attacks from the second hop, as in the paper."""
 
@@ -222,12 +222,8 @@ class ParetoFronts(Kind):
             if job not in results:  # it failed
                 continue
             arrays = results[job]
-            drawn = {
-                "train_p_delete": job.training.p_delete,
-                "train_p_ablate": job.training.p_ablate,
-                "p_delete": job.p_delete,
-                "p_ablate": job.p_ablate,
-            }
+            in_training = {f"train_{name}": getattr(job.model, name) for name in ("p_delete", "p_ablate")}
+            drawn = in_training | job.smoothing.parameters
             numbers = trial_numbers(arrays, BOUNDS[self.bound])
             seconds = float(arrays["seconds"])
             rows.append(

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert.rules import CollectiveCertificate
+from graycert.certificates import Certificates
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
 from graycert.graph import graph_fingerprint
 from graycert.problem import feature_array
-from graycert.certificates import Certificates
+from graycert.rules import CollectiveCertificate
 from graycert.runs.verify.findings import VerificationCheck
 
 FLOAT_TOLERANCE = 1e-12
@@ -74,7 +74,9 @@ def compare_split(stored: Certificates, graph: Any) -> Iterator[VerificationChec
     yield VerificationCheck(name="targets", passed=same, detail=detail)
 
 
-def compare_arrays(stored: Certificates, recomputed: Certificates, names: tuple[str, ...]) -> Iterator[VerificationCheck]:
+def compare_arrays(
+    stored: Certificates, recomputed: Certificates, names: tuple[str, ...]
+) -> Iterator[VerificationCheck]:
     """Compare the arrays that were recomputed, and what follows from them."""
     ours, theirs = recomputed.every_array(), stored.every_array()
     for name in names:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from graycert.certificates import Certificates
 from graycert.data import load_graph
 from graycert.errors import InvalidFileError, InvalidParameterError
-from graycert.certificates import Certificates
 
 
 def rebuild_graph(

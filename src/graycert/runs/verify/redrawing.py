@@ -21,10 +21,11 @@ def redraw(
     from graycert.certification import certify
 
     s = stored.setup
+    columns = CanonicalGraph.of(graph, merge_parallel=s.smoothing.allows_parallel_edges).in_columns
     again = certify(
         model,
         graph,
-        smoothing=s.smoothing.with_canonical_edges(CanonicalGraph.of(graph).in_columns),
+        smoothing=s.smoothing.with_canonical_edges(columns),
         targets=stored.targets,
         threat=s.threat,
         draws=s.draws,

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from graycert.certificates import Certificates
 from graycert.errors import InvalidFileError
 from graycert.runs.page import render_report
-from graycert.certificates import Certificates
+from graycert.runs.verify.findings import VerificationCheck
 from graycert.runs.view import report_view
 from graycert.runs.words import summary_record
-from graycert.runs.verify.findings import VerificationCheck
 
 _FIGURE = re.compile(r"<figure>.*?</figure>", re.DOTALL)  # drawn by matplotlib, whose versions differ
 _WEIGHTS = "model.safetensors"

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graycert.data import validate_data
 from graycert.certificates import Certificates
+from graycert.data import validate_data
 from graycert.runs.verify import comparisons, stored_files
 from graycert.runs.verify.findings import Verification
 from graycert.runs.verify.graph_again import rebuild_graph

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from graycert._types import NO_CLASS, IntArray
 from graycert.audit import audit_model
-from graycert.certificates import Setup
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import eligible_nodes
 from graycert.graph.receptive_field import receptive_fields
@@ -18,6 +17,7 @@ from graycert.problem import Problem, classified
 from graycert.sampling import evaluation_mode
 from graycert.sampling.scores import voted_class
 from graycert.sampling.voting import check_scores, skip_logits_of
+from graycert.setup import Setup
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.threats import NodeFeatureThreat, NodeThreat

@@ -8,7 +8,8 @@ from graycert._types import NO_CLASS
 from graycert.smoothing.protocol import Claim, Smoothing
 
 if TYPE_CHECKING:
-    from graycert.certificates import Certificates, Setup
+    from graycert.certificates import Certificates
+    from graycert.setup import Setup
 
 _PROOF = {"exact": "features_only"}
 
@@ -36,17 +37,19 @@ class FeaturesOnly(Smoothing):
     draws_allowed = ()
     adds = (
         Field(
-            name="own_prediction",
-            kind="int",
-            shape=("targets",),
+            "own_prediction",
+            "int",
+            ("targets",),
+            "The class of each target, from its own features; -1 where the scores single out none.",
             stage="drawn",
             at_least=NO_CLASS,
             at_most="classes",
-            doc="The class of each target, from its own features; -1 where the scores single out none.",
         ),
     )
     method_home = "graycert.smoothing.features_only.method"
+    allows_parallel_edges = True
     needs_graph = True
+    shows_target = True
     examines_all_radii = True
 
     def classifier(self, setup: "Setup") -> str:

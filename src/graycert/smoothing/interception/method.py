@@ -13,13 +13,12 @@ from graycert.audit import audit_model, convolution_of, refuse_exposed_target
 from graycert.bounds import PATH_BOUNDS, check_bound, evaluate_bounds
 from graycert.bounds.single_source_matrix import single_source_matrix
 from graycert.bounds.two_level import load_kernels
-from graycert.certificates import Setup
 from graycert.draws import UntilDecided
-from graycert.errors import UnsoundSetupError
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.rules.event_search import search
 from graycert.sampling import Purpose, choose_engine
+from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import (
     counted_votes,
     drawing,
@@ -39,9 +38,13 @@ from graycert.threats import StructuralThreat, Threat
 class InterceptionMethod(Method):
     """The paper's certificate, and tighter ones from the same votes."""
 
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a skip connection where a target may be hostile itself."""
+        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model, count its steps, and find what its messages depend on."""
-        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+        self.refuse(problem)
         audit = audit_model(
             problem.model,
             problem.data,
@@ -53,11 +56,6 @@ class InterceptionMethod(Method):
         check_bound(problem.setup.bound, num_layers=audit.num_layers)
         known = convolution_of(problem.model)
         said = getattr(problem.threat, "convolution", None)
-        if known is not None and said is not None and said != known:
-            raise UnsoundSetupError(
-                "unknown-convolution",
-                f"`convolution` must be {known!r} for this model, whose layers are known, got {said!r}. Leave it out.",
-            )
         return problem.with_setup(num_layers=audit.num_layers, convolution=known or said)
 
     def from_graph(self, problem: Problem) -> FromGraph:

@@ -16,7 +16,7 @@ from graycert.errors import InvalidParameterError
 from graycert.smoothing.protocol import Claim, Smoothing
 
 if TYPE_CHECKING:
-    from graycert.certificates import Setup
+    from graycert.setup import Setup
 
 _DELETE_HINT = "It is the chance of deleting an edge, not of keeping it."
 _ABLATE_HINT = "It is the chance of replacing a node's features, not of keeping them."
@@ -79,54 +79,58 @@ class InterceptionSmoothing(Smoothing):
     bounds = ("auto", "exact", "surrogate", "tree", "multiplicative", "union")
     adds = (
         Field(
-            name="estimation_predictions",
-            kind="int",
-            shape=("targets", "samples"),
+            "estimation_predictions",
+            "int",
+            ("targets", "samples"),
+            "The class of each estimation vote, which the event-aware rule needs; -1 for none.",
             stage="drawn",
             optional=True,
+            given_for=("predictions",),
             at_least=NO_CLASS,
             at_most="classes",
             dtype="int16",
-            doc="The class of each estimation vote, which the event-aware rule needs; -1 for none.",
         ),
         Field(
-            name="estimation_batches",
-            kind="int",
-            shape=("targets", "batches", "classes"),
+            "estimation_batches",
+            "int",
+            ("targets", "batches", "classes"),
+            "Estimation votes between two looks, which the sequential rule needs; zeros once a target is decided.",
+            stage="drawn",
+            optional=True,
+            given_for=("batches",),
+            at_least=0,
+            dtype="int32",
+        ),
+        Field(
+            "estimation_batches_no_class",
+            "int",
+            ("targets", "batches"),
+            "Estimation votes between two looks that single out no class; None for zeros.",
             stage="drawn",
             optional=True,
             at_least=0,
             dtype="int32",
-            doc="Estimation votes between two looks, which the sequential rule needs; zeros once a target is decided.",
         ),
         Field(
-            name="estimation_batches_no_class",
-            kind="int",
-            shape=("targets", "batches"),
-            stage="drawn",
-            optional=True,
-            at_least=0,
-            dtype="int32",
-            doc="Estimation votes between two looks that single out no class; None for zeros.",
-        ),
-        Field(
-            name="num_samples",
-            kind="int",
-            shape=("targets",),
+            "num_samples",
+            "int",
+            ("targets",),
+            "Estimation votes that the target took, where sampling stopped when it was decided.",
             stage="concluded",
             optional=True,
+            given_for=("batches",),
             at_least=0,
             column="num_samples",
-            doc="Estimation votes that the target took, where sampling stopped when it was decided.",
         ),
         Field(
-            name="undecided",
-            kind="bool",
-            shape=("targets",),
+            "undecided",
+            "bool",
+            ("targets",),
+            "Whether the radius may be larger: more votes might help, or a search was given up.",
             stage="concluded",
             optional=True,
+            given_for=("predictions", "batches"),
             column="undecided",
-            doc="Whether the radius may be larger: more votes might help, or a search was given up.",
         ),
     )
     method_home = "graycert.smoothing.interception.method"

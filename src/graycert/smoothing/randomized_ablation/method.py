@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from graycert._types import FloatArray, IntArray
 from graycert.audit import audit_model, refuse_exposed_target
 from graycert.bounds.levine import levine_delta
-from graycert.certificates import Setup
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
+from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import counted_votes, fixed_votes, foresee, the_draws
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.randomized_ablation.draws import build_randomized_ablation_engine
@@ -31,9 +31,13 @@ class RandomizedAblationMethod(Method):
         Levine and Feizi (2020); Scholten et al. (2022), App. B; docs/proofs/levine.md.
     """
 
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a skip connection where a target may be hostile itself."""
+        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model in the local scope; in the global one nothing is assumed of it."""
-        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+        self.refuse(problem)
         if _smoothing(problem).scope == "global":
             return problem.with_setup(num_layers=None)
         audit = audit_model(

@@ -11,7 +11,7 @@ from graycert.errors import InvalidParameterError
 from graycert.smoothing.protocol import Claim, Smoothing
 
 if TYPE_CHECKING:
-    from graycert.certificates import Setup
+    from graycert.setup import Setup
 
 SCOPES = ("global", "local")
 
@@ -47,25 +47,26 @@ class RandomizedAblation(Smoothing):
     claims = (Claim(threat="node-features", proofs={"sound": "levine"}),)
     adds = (
         Field(
-            name="num_candidates",
-            kind="int",
-            shape=("targets",),
+            "num_candidates",
+            "int",
+            ("targets",),
+            "Number n of nodes that draws choose from.",
             stage="graph",
             at_least=0,
             column="num_candidates",
-            doc="Number n of nodes that draws choose from.",
         ),
         Field(
-            name="num_shown",
-            kind="int",
-            shape=("targets",),
+            "num_shown",
+            "int",
+            ("targets",),
+            "Number k of them that keep their features.",
             stage="graph",
             at_least=0,
             column="num_shown",
-            doc="Number k of them that keep their features.",
         ),
     )
     method_home = "graycert.smoothing.randomized_ablation.method"
+    allows_parallel_edges = True
 
     scope: str = parameter(default="global", help="Nodes are drawn from: global or local.", label="Scope", option=str)
     num_kept: int | None = parameter(

@@ -15,13 +15,13 @@ from graycert._progress import progress_bar
 from graycert._rounding import fraction_up
 from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray
 from graycert.audit import audit_model, refuse_exposed_target
-from graycert.certificates import Setup
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import Adjacency, receptive_fields
 from graycert.graph.reduced_representatives import ReducedRepresentatives, reduced_representatives
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.sampling import Purpose
+from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import counted_votes, the_draws
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
@@ -47,9 +47,13 @@ class RetentionMethod(Method):
         Scholten et al. (2022), Appendix J and Corollary 1; docs/proofs/derandomization.md.
     """
 
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a skip connection where a target may be hostile itself."""
+        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model; warn of targets that may be hostile themselves, whose radius is 0 at most."""
-        refuse_exposed_target(problem.model, problem.threat, problem.targets)
+        self.refuse(problem)
         _warn_of_hostile_targets(problem)
         audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
         audit.require()

@@ -16,7 +16,8 @@ from graycert.errors import InvalidParameterError
 from graycert.smoothing.protocol import Claim, Smoothing
 
 if TYPE_CHECKING:
-    from graycert.certificates import Certificates, Setup
+    from graycert.certificates import Certificates
+    from graycert.setup import Setup
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,50 +51,51 @@ class UniformRetention(Smoothing):
     claims = (Claim(threat="node-features", proofs={"sound": "derandomization"}),)
     adds = (
         Field(
-            name="evaluation",
-            kind="text",
-            shape=("targets",),
+            "evaluation",
+            "text",
+            ("targets",),
+            '"exact" where all kept sets are evaluated, "sampled" elsewhere.',
             stage="graph",
             column="evaluation",
-            doc='"exact" where all kept sets are evaluated, "sampled" elsewhere.',
         ),
         Field(
-            name="num_kept_sets",
-            kind="text",
-            shape=("targets",),
+            "num_kept_sets",
+            "text",
+            ("targets",),
+            "C(d, k), as digits: it may have hundreds of them.",
             stage="graph",
             column="num_kept_sets",
-            doc="C(d, k), as digits: it may have hundreds of them.",
         ),
         Field(
-            name="hops",
-            kind="int",
-            shape=(),
+            "hops",
+            "int",
+            (),
+            "Length of the longest path by which kept nodes count as connected; -1 for any length.",
             stage="drawn",
             at_least=-1,
-            doc="Length of the longest path by which kept nodes count as connected; -1 for any length.",
         ),
         Field(
-            name="kept_set_starts",
-            kind="int",
-            shape=("ends of targets",),
+            "kept_set_starts",
+            "int",
+            ("ends of targets",),
+            "Where the labels of each exact target begin in ``kept_set_labels``, and where the last ones end.",
             stage="drawn",
             at_least=0,
-            doc="Where the labels of each exact target begin in ``kept_set_labels``, and where the last ones end.",
         ),
         Field(
-            name="kept_set_labels",
-            kind="int",
-            shape=("classes of kept sets",),
+            "kept_set_labels",
+            "int",
+            ("classes of kept sets",),
+            "Class that the model gives for each class of equal kept sets; -1 where its scores single out none.",
             stage="drawn",
             at_least=NO_CLASS,
             at_most="classes",
             dtype="int32",
-            doc="Class that the model gives for each class of equal kept sets; -1 where its scores single out none.",
         ),
     )
     method_home = "graycert.smoothing.retention.method"
     needs_graph = True
+    shows_target = True
 
     keep_ratio: Fraction | Decimal | float | str = parameter(
         help="Share of the receptive field that stays, an exact number such as 0.1 or 1/3.",

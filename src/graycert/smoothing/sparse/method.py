@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert.certificates import Setup
 from graycert.errors import UnsoundSetupError
 from graycert.models.protocol import has_skip
 from graycert.problem import Problem, classified
 from graycert.rules import RULES
+from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import counted_votes, fixed_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.sparse.regions import certified_deletions
@@ -40,14 +40,18 @@ class SparseMethod(Method):
         Bojchevski, Klicpera and Günnemann (2020); Scholten et al. (2022), Fig. 3c; docs/proofs/sparse_smoothing.md.
     """
 
-    def prepare(self, problem: Problem) -> Problem:
-        """Refuse a skip connection; nothing else is assumed of the model."""
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a skip connection."""
         if has_skip(problem.model):
             raise UnsoundSetupError(
                 "skip-not-smoothed",
                 "`model` must not have a skip connection, because it shows the target's own attributes before they are "
-                "drawn, and this adversary may flip those, too. Build it with skip=False.",
+                "drawn, and this adversary may flip those, too. Build it with skip=False (`--no-skip`).",
             )
+
+    def prepare(self, problem: Problem) -> Problem:
+        """Assume nothing of the model but that it has no skip connection."""
+        self.refuse(problem)
         return problem.with_setup(num_layers=None)
 
     def from_graph(self, problem: Problem) -> FromGraph:

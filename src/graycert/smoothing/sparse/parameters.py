@@ -11,7 +11,7 @@ from graycert.draws import AnyDraws, Draws
 from graycert.smoothing.protocol import Claim, Smoothing
 
 if TYPE_CHECKING:
-    from graycert.certificates import Setup
+    from graycert.setup import Setup
 
 _COIN_BITS = 62  # coins of graycert.sampling.streams show multiples of this power of two exactly
 
@@ -42,18 +42,19 @@ class SparseSmoothing(Smoothing):
     claims = (Claim(threat="attribute-flips", proofs={"sound": "sparse_smoothing"}),)
     adds = (
         Field(
-            name="deletions",
-            kind="int",
-            shape=("targets", "additions"),
+            "deletions",
+            "int",
+            ("targets", "additions"),
+            "Deletions that the prediction withstands together with 0, 1, ... additions; -1 if it does not even "
+            "withstand the additions, or abstains.",
             stage="concluded",
             at_least=-1,
             column="deletions_with_additions_",
             first=0,
-            doc="Deletions that the prediction withstands together with 0, 1, ... additions; -1 if it does not even "
-            "withstand the additions, or abstains.",
         ),
     )
     method_home = "graycert.smoothing.sparse.method"
+    allows_parallel_edges = True
 
     p_plus: float = parameter(help="Chance of setting a 0 to 1.", label="Attribute addition p_plus", option=float)
     p_minus: float = parameter(help="Chance of setting a 1 to 0.", label="Attribute deletion p_minus", option=float)

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from graycert._types import NO_CLASS, BoolArray, IntArray
 from graycert.audit import audit_model
-from graycert.certificates import Setup
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import EligibleNodes, eligible_nodes
 from graycert.problem import Problem, classified
 from graycert.sampling.scores import voted_class
+from graycert.setup import Setup
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
@@ -50,15 +50,20 @@ class SubgraphMethod(Method):
         Li and Wang (2025), AGNNCert (node-centred division); docs/proofs/subgraph_voting.md.
     """
 
-    def prepare(self, problem: Problem) -> Problem:
-        """Refuse a target that may be hostile; audit the model."""
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a target that may be hostile."""
         exposed = problem.exposed()
         if bool(exposed.any()):
             raise UnsoundSetupError(
                 "target-in-every-subgraph",
                 f"The features of target {int(problem.targets[exposed][0])} are in every subgraph, so a hostile target "
-                "changes all votes at once. Use NodeFeatureThreat(min_distance=1), or trust the targets.",
+                "changes all votes at once. Use NodeFeatureThreat(min_distance=1) (`--min-distance 1`), or trust the "
+                "targets.",
             )
+
+    def prepare(self, problem: Problem) -> Problem:
+        """Audit the model."""
+        self.refuse(problem)
         audit = audit_model(problem.model, problem.data, num_layers=problem.setup.num_layers, seed=problem.setup.seed)
         audit.require()
         return problem.with_setup(num_layers=audit.num_layers)

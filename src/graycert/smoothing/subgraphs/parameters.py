@@ -10,7 +10,8 @@ from graycert._validation import check_integer
 from graycert.smoothing.protocol import Claim, Smoothing
 
 if TYPE_CHECKING:
-    from graycert.certificates import Certificates, Setup
+    from graycert.certificates import Certificates
+    from graycert.setup import Setup
 
 MOST_SUBGRAPHS = 2**20
 
@@ -44,27 +45,29 @@ class SubgraphVoting(Smoothing):
     draws_allowed = ()
     adds = (
         Field(
-            name="subgraph_predictions",
-            kind="int",
-            shape=("targets", "subgraphs"),
+            "subgraph_predictions",
+            "int",
+            ("targets", "subgraphs"),
+            "The class that each subgraph votes for; -1 where its scores single out none.",
             stage="drawn",
             at_least=NO_CLASS,
             at_most="classes",
             dtype="int32",
-            doc="The class that each subgraph votes for; -1 where its scores single out none.",
         ),
         Field(
-            name="num_attackable",
-            kind="int",
-            shape=("targets",),
+            "num_attackable",
+            "int",
+            ("targets",),
+            "Subgraphs in which a node that may be hostile has a path to the target; all if it may add edges.",
             stage="concluded",
             at_least=0,
             column="num_attackable",
-            doc="Subgraphs in which a node that may be hostile has a path to the target; all if it may add edges.",
         ),
     )
     method_home = "graycert.smoothing.subgraphs.method"
+    allows_parallel_edges = True
     needs_graph = True
+    shows_target = True
     examines_all_radii = True
 
     num_subgraphs: int = parameter(help="Number of subgraphs that vote.", label="Subgraphs T", option=int)

@@ -1,12 +1,12 @@
-"""The flags of rules, methods and joint statements: what is written, what is said, what is refused."""
+"""The flags of rules, bounds and joint statements: what is written, what is said, what is refused."""
 
 import json
 
 import numpy as np
 import pytest
 
-from graycert.certificates import NodeCertificates
-from graycert.certification.collective import DEFAULT_BUDGETS
+from graycert.certificates import Certificates
+from graycert.certification import DEFAULT_BUDGETS
 from support.commands import FAST, run_command, write_graph
 
 LEARNT = (
@@ -34,8 +34,8 @@ def joint(tmp_path_factory, graph):
 def test_a_run_with_every_optional_part_says_so(joint, graph, tmp_path, capsys):
     again = run_command(capsys, "certify", "--graph", graph, *LEARNT, *JOINT, "--out", tmp_path / "run")
     assert (again.status, again.err) == (0, "")
-    run = NodeCertificates.load(tmp_path / "run")
-    assert (run.rule, run.method, run.simultaneous) == ("event-aware", "auto", True)
+    run = Certificates.load(tmp_path / "run")
+    assert (run.setup.rule, run.setup.bound, run.setup.simultaneous) == ("event-aware", "auto", True)
     assert run.collective.budgets.tolist() == list(DEFAULT_BUDGETS)
     assert run.estimation_predictions.shape == (6, 300)
     assert set(run.delta_methods) == {"exact"}
@@ -51,7 +51,7 @@ def test_a_run_with_every_optional_part_says_so(joint, graph, tmp_path, capsys):
     assert [row["budget"] for row in summary["collective"]] == list(DEFAULT_BUDGETS)
     assert [row["num_robust"] for row in summary["collective"]] == run.collective.num_robust.tolist()
     assert all(sentence in again.out for sentence in summary["statement"])
-    np.testing.assert_array_equal(run.radius, NodeCertificates.load(joint).radius)
+    np.testing.assert_array_equal(run.radius, Certificates.load(joint).radius)
 
 
 def test_it_verifies_and_draws_again_to_the_same_votes(joint, capsys):
@@ -74,18 +74,19 @@ def test_without_the_flags_nothing_of_it_is_said(graph, tmp_path, capsys):
     assert found.record["summary"]["collective"] == []
     assert found.record["summary"]["simultaneous"] is False
     assert not any("One adversary" in sentence for sentence in found.record["summary"]["statement"])
-    run = NodeCertificates.load(tmp_path / "run")
-    assert (run.collective, run.estimation_predictions) == (None, None)
+    run = Certificates.load(tmp_path / "run")
+    assert run.collective is None
+    assert "estimation_predictions" not in run.adds
 
 
 def test_options_may_stand_in_a_file(graph, tmp_path, capsys):
-    (tmp_path / "run.toml").write_text('rule = "difference"\ncollective = true\nmethod = "multiplicative"\n')
+    (tmp_path / "run.toml").write_text('rule = "difference"\ncollective = true\nbound = "multiplicative"\n')
     found = run_command(
         capsys, "certify", "--graph", graph, *FAST, "--config", tmp_path / "run.toml", "--out", tmp_path / "run"
     )
     assert found.status == 0, found.err
-    run = NodeCertificates.load(tmp_path / "run")
-    assert (run.rule, run.method, run.simultaneous) == ("difference", "multiplicative", False)
+    run = Certificates.load(tmp_path / "run")
+    assert (run.setup.rule, run.setup.bound, run.setup.simultaneous) == ("difference", "multiplicative", False)
     assert set(run.delta_methods) == {"multiplicative"}
     assert run.collective is not None
 
@@ -99,25 +100,25 @@ def test_a_collective_certificate_of_the_paper_rule_is_refused_at_once(tmp_path,
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("flags", [("--rule", "best"), ("--method", "guess")])
-def test_unknown_rules_and_methods_are_refused_at_once(flags, tmp_path, capsys):
+@pytest.mark.parametrize("flags", [("--rule", "best"), ("--bound", "guess")])
+def test_unknown_rules_and_bounds_are_refused_at_once(flags, tmp_path, capsys):
     found = run_command(capsys, "certify", "--graph", tmp_path / "none.npz", *flags, "--out", tmp_path / "run")
     assert found.status == 2
     assert f"`{flags[0].removeprefix('--')}` must be one of" in found.err
 
 
 @pytest.mark.parametrize(
-    ("num_layers", "method", "taken"),
+    ("num_layers", "bound", "taken"),
     [(2, "auto", " (exact: 60)"), (3, "auto", " (tree: 60)"), (3, "surrogate", ""), (2, "union", "")],
 )
-def test_bounds_name_the_methods_taken(num_layers, method, taken, tmp_path, capsys):
+def test_bounds_name_what_was_taken(num_layers, bound, taken, tmp_path, capsys):
     graph = write_graph(tmp_path / "ring.npz")  # two rings: a tree around every node
-    found = run_command(capsys, "bounds", "--graph", graph, "--num-layers", num_layers, "--method", method)
+    found = run_command(capsys, "bounds", "--graph", graph, "--num-layers", num_layers, "--bound", bound)
     assert found.status == 0, found.err
-    assert f"method '{method}'{taken}." in found.out
+    assert f"bound '{bound}'{taken}." in found.out
 
 
-def test_bounds_name_all_methods_taken(graph, tmp_path, capsys):
+def test_bounds_name_all_that_was_taken(graph, tmp_path, capsys):
     found = run_command(capsys, "bounds", "--graph", graph, "--num-layers", 3, "--out", tmp_path / "b.csv")
     assert found.status == 0, found.err
     methods = [line.split(",") for line in (tmp_path / "b.csv").read_text().splitlines()]
@@ -130,11 +131,11 @@ def test_bounds_name_all_methods_taken(graph, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--num-layers", 3, "--method", "exact"), "needs at most two layers"),
-        (("--num-layers", 3, "--method", "tree"), "exactly one simple path"),
+        (("--num-layers", 3, "--bound", "exact"), "needs at most two layers"),
+        (("--num-layers", 3, "--bound", "tree"), "exactly one simple path"),
     ],
 )
-def test_bounds_refuse_methods_that_do_not_apply(graph, flags, words, capsys):
+def test_bounds_refuse_what_does_not_apply(graph, flags, words, capsys):
     found = run_command(capsys, "bounds", "--graph", graph, *flags)
     assert found.status == 2
     assert words in found.err

@@ -1,6 +1,5 @@
 """The collective certificate of a run: its matrix of single nodes, its level, and who is counted as lost."""
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -9,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 import graycert
-from graycert import InterceptionSmoothing, NodeFeatureThreat, certify_collectively, delta_bounds
+from graycert import InterceptionSmoothing, NodeFeatureThreat, delta_bounds
 from graycert.bounds.single_source_matrix import single_source_matrix
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.rules import (
@@ -21,6 +20,7 @@ from graycert.rules import (
 )
 from graycert.statistics import EstimationVotes
 from support.enumeration import arrival_law, arrival_probability, nodes_that_reach
+from support.flat_arguments import certify_flat
 from support.random_graphs import random_edges, to_adjacency
 
 SMOOTHING = InterceptionSmoothing(p_delete=0.4, p_ablate=0.7)
@@ -43,7 +43,7 @@ def test_an_entry_is_what_one_hostile_node_can_do(num_layers, min_distance):
             threat=threat,
             num_layers=num_layers,
             max_radius=1,
-            method="multiplicative",
+            bound="multiplicative",
         )
         for row, target in enumerate((0, 1)):
             law = arrival_law(edges, target, num_layers, 0.4)
@@ -61,7 +61,7 @@ def test_an_entry_is_what_one_hostile_node_can_do(num_layers, min_distance):
                 else:
                     assert entries[node] >= arrival_probability(law, [node], 0.7) - 1e-13  # of floats
                     eligible.append(entries[node])
-            assert max(eligible, default=0.0) == worst[row, 0]
+            assert max(eligible, default=0.0) == worst.delta_upper[row, 0]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def graph():
 @pytest.fixture(scope="module")
 def run(graph):
     model = graycert.build_model("gcn", graph, seed=3, skip=True)
-    return graycert.certify(
+    return certify_flat(
         model,
         graph,
         smoothing=InterceptionSmoothing(p_delete=0.6, p_ablate=0.8),
@@ -92,13 +92,17 @@ def run(graph):
 
 
 def test_it_is_the_program_of_the_votes_at_the_level_of_all_targets(graph, run):
-    found = certify_collectively(run, graph, budgets=[1, 2, 5])
-    level = simultaneous_level(run.alpha, len(run))
-    votes = EstimationVotes(run.estimation_votes, run.num_estimation)
+    found = run.against_one_adversary(graph, budgets=[1, 2, 5])
+    level = simultaneous_level(run.setup.alpha, len(run))
+    votes = EstimationVotes(run.estimation_votes, run.setup.draws.num_estimation)
     margin = multiclass_margin(*intersection_union_bounds(votes, run.prediction, alpha=level))
     radius = certified_radius(margin, run.delta_upper)
     matrix = single_source_matrix(
-        graycert.graph.as_adjacency(graph), run.targets, smoothing=run.smoothing, threat=run.threat, num_layers=2
+        graycert.graph.as_adjacency(graph),
+        run.targets,
+        smoothing=run.setup.smoothing,
+        threat=run.setup.threat,
+        num_layers=2,
     )
     wanted = collective_certificate(
         matrix, margin, budgets=[1, 2, 5], radius=radius, whole_field=(radius >= 0) & (radius >= run.num_eligible)
@@ -111,14 +115,14 @@ def test_it_is_the_program_of_the_votes_at_the_level_of_all_targets(graph, run):
 
 def test_a_hostile_target_is_lost(graph, run):
     """With a skip connection each of ρ hostile targets is lost, so at most N - ρ predictions survive."""
-    found = certify_collectively(run, graph, budgets=[1, 3, 10])
+    found = run.against_one_adversary(graph, budgets=[1, 3, 10])
     assert (found.num_robust <= len(run) - found.budgets).all()
 
 
 def test_groups_with_budgets_leave_more(graph, run):
     groups = np.arange(40) % 2
-    free = certify_collectively(run, graph, budgets=[2, 6])
-    held = certify_collectively(run, graph, budgets=[2, 6], groups=groups, group_budgets=[1, 0])
+    free = run.against_one_adversary(graph, budgets=[2, 6])
+    held = run.against_one_adversary(graph, budgets=[2, 6], groups=groups, group_budgets=[1, 0])
     assert (held.num_robust >= free.num_robust).all()
     assert held.num_robust[1] > free.num_robust[1]
 
@@ -126,24 +130,26 @@ def test_groups_with_budgets_leave_more(graph, run):
 def test_what_does_not_fit_is_refused(graph, run):
     smaller = Data(x=graph.x[:5], edge_index=graph.edge_index[:, (graph.edge_index < 5).all(dim=0)])
     with pytest.raises(InvalidParameterError, match=r"with 40 nodes and fingerprint .* got 5 nodes"):
-        certify_collectively(run, smaller)
+        run.against_one_adversary(smaller)
     other = Data(x=graph.x, edge_index=graph.edge_index[:, 1:])  # as many nodes, another graph
-    with pytest.raises(InvalidParameterError, match="must be the graph of the run"):
-        certify_collectively(run, other)
+    with pytest.raises(InvalidParameterError, match="must be the graph of the certificates"):
+        run.against_one_adversary(other)
     with pytest.raises(UnsoundSetupError, match="'paper'"):
-        certify_collectively(dataclasses.replace(run, rule="paper"), graph)
-    with pytest.raises(UnsoundSetupError, match="'paper'"):
-        graycert.certify(None, graph, smoothing=SMOOTHING, rule="paper", collective=[1])
+        run.replace(setup=run.setup.replace(rule="paper")).against_one_adversary(graph)
 
 
 def test_all_pairs_of_hostile_nodes_flip_no_more_than_the_bound(graph, run):
     """A target can only flip if Δ(B) reaches half its margin; Δ(B) <= 1 - product over single nodes (Theorem 3)."""
-    found = certify_collectively(run, graph, budgets=[2])
-    level = simultaneous_level(run.alpha, len(run))
-    votes = EstimationVotes(run.estimation_votes, run.num_estimation)
+    found = run.against_one_adversary(graph, budgets=[2])
+    level = simultaneous_level(run.setup.alpha, len(run))
+    votes = EstimationVotes(run.estimation_votes, run.setup.draws.num_estimation)
     margin = multiclass_margin(*intersection_union_bounds(votes, run.prediction, alpha=level))
     single = single_source_matrix(
-        graycert.graph.as_adjacency(graph), run.targets, smoothing=run.smoothing, threat=run.threat, num_layers=2
+        graycert.graph.as_adjacency(graph),
+        run.targets,
+        smoothing=run.setup.smoothing,
+        threat=run.setup.threat,
+        num_layers=2,
     ).toarray()
     active = margin > 0.0
     from graycert.bounds.hop_limited import arrival_probability as exact

@@ -1,7 +1,7 @@
-"""certify_sequentially() from model and graph to certificates, and against exact class probabilities."""
+"""certify() with draws until each target is decided, from model and graph to certificates, and against exact class probabilities."""
 
+import dataclasses
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,18 +9,18 @@ import torch
 from scipy import stats
 from torch_geometric.data import Data
 
-from graycert.bounds.evaluation import delta_bounds, evaluate_deltas
-from graycert.certification import certify, sequential
-from graycert.certification.sequential import certify_sequentially
+from graycert.bounds import delta_bounds, evaluate_bounds
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models import build_model
 from graycert.rules import SequentialCertificates
 from graycert.sampling import Purpose, choose_engine
+from graycert.smoothing.interception import method, until_decided
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
 from support import foreign_models as foreign
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 from support.cora_ml_gat import golden_gat, golden_graph
+from support.flat_arguments import certify_flat
 from support.known_models import shaken
 
 FAILURE = 1e-6  # chance that right code fails a statistical test of this file
@@ -33,7 +33,7 @@ FEW = {"num_selection": 40, "max_estimation": 400, "batch": 50, "max_radius": 3,
 def certified(model=None, data=None, **changes):
     data = data if data is not None else random_graph()
     model = model if model is not None else shaken(build_model("gat", data))
-    return certify_sequentially(model, data, **{"smoothing": SMOOTHING, "threat": OTHERS, **FEW, **changes})
+    return certify_flat(model, data, until_decided=True, **{"smoothing": SMOOTHING, "threat": OTHERS, **FEW, **changes})
 
 
 def all_arrays(found):
@@ -44,13 +44,15 @@ def all_arrays(found):
 def test_is_the_composition_of_its_parts(engine):
     data = random_graph()
     model = shaken(build_model("gat", data))
-    found = certified(model, data, alpha=0.02, give_up=0.1, method="union", engine=engine)
-    deltas = delta_bounds(data, range(14), smoothing=SMOOTHING, threat=OTHERS, max_radius=3, method="union")
+    found = certified(model, data, alpha=0.02, give_up=0.1, bound="union", engine=engine)
+    deltas = delta_bounds(
+        data, range(14), smoothing=SMOOTHING, threat=OTHERS, num_layers=2, max_radius=3, bound="union"
+    )
     np.testing.assert_array_equal(found.delta_upper, deltas)
     drawing = choose_engine(model, data, np.arange(14), smoothing=SMOOTHING, num_layers=2, engine=engine)
     selection = drawing.votes(3, Purpose.SELECTION, num_samples=40)
     np.testing.assert_array_equal(found.selection_votes, selection)
-    expected = SequentialCertificates(selection, deltas, alpha=0.02, give_up=0.1)
+    expected = SequentialCertificates(selection, np.asarray(deltas), alpha=0.02, give_up=0.1)
     for first in range(0, 400, 50):
         votes = drawing.votes(3, Purpose.ESTIMATION, num_samples=50, first_sample=first)
         expected.update(votes * expected.undecided[:, None])
@@ -61,7 +63,7 @@ def test_is_the_composition_of_its_parts(engine):
         assert found.estimation_votes[row].tolist() == first.tolist()
     assert {50, 400} <= set(found.num_samples.tolist())
     assert found.num_samples[found.undecided].tolist() == [400] * int(found.undecided.sum())
-    assert found.engine.startswith("compiled" if engine == "compiled" else "torch")
+    assert found.setup.engine.startswith("compiled" if engine == "compiled" else "torch")
 
 
 @pytest.mark.parametrize("engine", ["auto", "torch"])
@@ -71,7 +73,7 @@ def test_results_do_not_depend_on_when_the_engine_shrinks(architecture, skip, en
     model = shaken(build_model(architecture, data, skip=skip))
     usual = all_arrays(certified(model, data, engine=engine))
     for rule in (lambda num_wanted, num_drawn: False, lambda num_wanted, num_drawn: num_wanted < num_drawn):
-        monkeypatch.setattr(sequential, "_is_worth_shrinking", rule)
+        monkeypatch.setattr(until_decided, "_is_worth_shrinking", rule)
         for ours, theirs in zip(all_arrays(certified(model, data, engine=engine)), usual, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -79,13 +81,13 @@ def test_results_do_not_depend_on_when_the_engine_shrinks(architecture, skip, en
 @pytest.fixture
 def drawn(monkeypatch):
     """How many targets each call of the compiled engine votes on."""
-    sizes, ordinary = [], sequential.CompiledEngine.votes
+    sizes, ordinary = [], until_decided.CompiledEngine.votes
 
     def counting(self, *arguments, **options):
         sizes.append(self.targets.size)
         return ordinary(self, *arguments, **options)
 
-    monkeypatch.setattr(sequential.CompiledEngine, "votes", counting)
+    monkeypatch.setattr(until_decided.CompiledEngine, "votes", counting)
     return sizes
 
 
@@ -118,7 +120,7 @@ def test_masks_seeds_and_threats():
     data = random_graph()
     skipping = build_model("gat", data, skip=True)
     with pytest.raises(UnsoundSetupError) as caught:
-        certified(skipping, data, threat=None)
+        certified(skipping, data, threat=NodeFeatureThreat())
     assert caught.value.slug == "skip-exposes-target"
     torch.manual_seed(0)
     with pytest.raises(UnsoundSetupError) as caught:
@@ -170,16 +172,17 @@ def too_large(setting, monkeypatch, *, repeats, claimed=None, truth=None):
     if claimed is not None:
 
         def made_up(*arguments, **options):
-            return replace(evaluate_deltas(*arguments, **options), delta_upper=claimed)
+            return dataclasses.replace(evaluate_bounds(*arguments, **options), delta_upper=claimed)
 
-        monkeypatch.setattr(sequential, "evaluate_deltas", made_up)
-    report = sequential.audit_model(model, data)
-    monkeypatch.setattr(sequential, "audit_model", lambda *_, **__: report)  # the same for every seed
+        monkeypatch.setattr(method, "evaluate_bounds", made_up)
+    report = method.audit_model(model, data)
+    monkeypatch.setattr(method, "audit_model", lambda *_, **__: report)  # the same for every seed
     counts, met = np.zeros(2, dtype=int), np.zeros(2, dtype=int)
     for seed in range(repeats):
-        found = certify_sequentially(
+        found = certify_flat(
             model,
             data,
+            until_decided=True,
             smoothing=smoothing,
             targets=[0, 1],
             threat=OTHERS,
@@ -236,12 +239,12 @@ def test_cora_ml_takes_a_third_of_the_votes(golden_root, data_root):
         "smoothing": InterceptionSmoothing(p_delete=0.31, p_ablate=0.794),
         "targets": targets,
         "threat": OTHERS,
-        "method": "multiplicative",
+        "bound": "multiplicative",
         "num_selection": 200,
     }
     model = golden_gat(golden_root, skip=True)
-    found = certify_sequentially(model, data, max_estimation=3_800, **options)
-    full = certify(model, data, num_estimation=3_800, **options)
+    found = certify_flat(model, data, until_decided=True, max_estimation=3_800, **options)
+    full = certify_flat(model, data, num_estimation=3_800, **options)
     means = [
         np.clip(radius, 0, eligible).mean()
         for radius, eligible in ((found.radius, found.num_eligible), (full.radius, full.num_eligible))
@@ -264,12 +267,12 @@ def test_cora_ml_takes_a_third_of_the_votes(golden_root, data_root):
         ("max_radius", 0),
         ("alpha", 0.0),
         ("give_up", 1.0),
-        ("method", "best"),
+        ("bound", "best"),
         ("engine", "fast"),
         ("seed", -1),
         ("device", "abacus"),
     ],
 )
 def test_arguments_are_checked(name, value):
-    with pytest.raises(InvalidParameterError, match=rf"`{name}` (must|a NodeFeatureThreat)"):
+    with pytest.raises(InvalidParameterError, match=rf"`{name}` must"):
         certified(**{name: value})

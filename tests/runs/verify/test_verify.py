@@ -1,12 +1,11 @@
-import dataclasses
-
 import pytest
 import torch
 from torch_geometric.data import Data
 
-import graycert as gc
+import graycert
 from graycert.errors import InvalidParameterError, VerificationError
 from graycert.runs.verify import verify
+from support.flat_arguments import certify_flat
 
 
 @pytest.fixture(scope="module")
@@ -15,10 +14,10 @@ def certified():
     forward = torch.tensor([[0, 1, 2, 3, 1], [1, 2, 3, 4, 5]])
     edges = torch.cat([forward, forward.flip(0)], dim=1)
     data = Data(x=torch.eye(6), edge_index=edges, y=torch.tensor([0, 1, 0, 1, 0, 1]))
-    model = gc.build_model("gcn", data, dropout=0.0).eval()
-    smoothing = gc.InterceptionSmoothing(p_delete=0.5, p_ablate=0.6)
-    threat = gc.NodeFeatureThreat(min_distance=1)
-    made = gc.certify(
+    model = graycert.build_model("gcn", data, dropout=0.0).eval()
+    smoothing = graycert.InterceptionSmoothing(p_delete=0.5, p_ablate=0.6)
+    threat = graycert.NodeFeatureThreat(min_distance=1)
+    made = certify_flat(
         model, data, smoothing=smoothing, threat=threat, num_selection=30, num_estimation=300, max_radius=3, alpha=0.3
     )
     return made, data, model
@@ -50,10 +49,11 @@ def test_a_second_figure_in_the_report_is_a_difference(certified, tmp_path):
 def test_votes_with_a_token_of_the_user_are_drawn_again_with_it(certified, tmp_path):
     _, data, model = certified
     token = torch.full((6,), 3.0)
-    made = gc.certify(
+    made = certify_flat(
         model,
         data,
-        smoothing=gc.InterceptionSmoothing(p_delete=0.5, p_ablate=0.6),
+        smoothing=graycert.InterceptionSmoothing(p_delete=0.5, p_ablate=0.6),
+        threat=graycert.NodeFeatureThreat(),
         num_selection=30,
         num_estimation=60,
         ablation_token=token,
@@ -71,17 +71,17 @@ def test_a_run_that_names_no_graph_needs_one(certified, tmp_path):
 @pytest.mark.parametrize(
     ("change", "quantity"),
     [
-        ({"smoothing": gc.InterceptionSmoothing(p_delete=0.4, p_ablate=0.6)}, "delta_upper"),
+        ({"smoothing": graycert.InterceptionSmoothing(p_delete=0.4, p_ablate=0.6)}, "delta_upper"),
         ({"num_layers": 1}, "receptive_field_size"),
-        ({"threat": gc.NodeFeatureThreat(min_distance=0)}, "num_eligible"),
+        ({"threat": graycert.NodeFeatureThreat(min_distance=0)}, "num_eligible"),
         ({"alpha": 0.2}, "p_lower"),
-        ({"method": "union"}, "delta_upper"),
+        ({"bound": "union"}, "delta_upper"),
         ({"num_edges": 12}, "graph"),
     ],
 )
 def test_parameters_that_were_not_the_real_ones_are_found(certified, tmp_path, change, quantity):
     made, data, _ = certified
-    folder = dataclasses.replace(made, **change).save(tmp_path / "run")
+    folder = made.replace(setup=made.setup.replace(**change)).save(tmp_path / "run")
     found = verify(folder, data=data)
     assert quantity in {check.name for check in found.checks if not check.passed}
     with pytest.raises(VerificationError, match="does not verify"):
@@ -95,14 +95,14 @@ def test_a_radius_that_is_too_large_is_called_a_claim(certified, tmp_path):
     radius[row] = 3
     status = made.status.copy()
     status[row] = "certified"
-    folder = dataclasses.replace(made, radius=radius, status=status).save(tmp_path / "run")
+    folder = made.replace(radius=radius, status=status).save(tmp_path / "run")
     with pytest.raises(VerificationError, match=rf"radius: node {row}: stored 3, recomputed .*claims more"):
         verify(folder, data=data).require()
 
 
 def test_another_model_does_not_draw_the_same_votes(certified, tmp_path):
     made, data, _ = certified
-    other = gc.build_model("gcn", data, dropout=0.0, seed=7).eval()
+    other = graycert.build_model("gcn", data, dropout=0.0, seed=7).eval()
     found = verify(made.save(tmp_path / "run"), data=data, model=other)
     assert [check.name for check in found.checks if not check.passed] == ["selection_votes", "estimation_votes"]
 
@@ -117,6 +117,6 @@ def test_relabelled_nodes_are_found(certified, tmp_path):
 def test_floats_within_the_tolerance_agree_and_beyond_it_do_not(certified, tmp_path):
     made, data, _ = certified
     for name, change, agrees in (("near", 5e-13, True), ("far", 5e-12, False)):
-        folder = dataclasses.replace(made, p_lower=made.p_lower - change).save(tmp_path / name)
+        folder = made.replace(p_lower=made.p_lower - change).save(tmp_path / name)
         checks = {check.name: check.passed for check in verify(folder, data=data).checks}
         assert checks["p_lower"] is agrees

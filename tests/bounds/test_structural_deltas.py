@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graycert import InterceptionSmoothing
+from graycert import InterceptionSmoothing, delta_bounds
 from graycert.bounds.structural import edge_deletion_bounds
-from graycert.bounds.structural_deltas import structural_delta_bounds
 from graycert.errors import InvalidParameterError
 from graycert.threats.structural import EdgeDeletionThreat, NodeDeletionThreat, NodeInsertionThreat
 from support.enumeration import hop_distances
@@ -42,9 +41,8 @@ def partly_ablated(rng, num_nodes):
 def bounds(edges, num_nodes, p_delete, threat, num_layers, p_ablate=0.0, max_radius=3):
     smoothing = InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate)
     graph = to_adjacency(edges, num_nodes)
-    return structural_delta_bounds(
-        graph, [0], smoothing=smoothing, threat=threat, num_layers=num_layers, max_radius=max_radius
-    )[0].tolist()
+    found = delta_bounds(graph, [0], smoothing=smoothing, threat=threat, num_layers=num_layers, max_radius=max_radius)
+    return found.delta_upper[0].tolist()
 
 
 def noticed(states, edges, removed):

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from graycert.bounds.evaluation import delta_bounds
-from graycert.certification import certify
+import graycert
+from graycert.bounds import delta_bounds
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import graph_fingerprint
 from graycert.models import build_model
@@ -15,6 +15,7 @@ from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
 from support import foreign_models as foreign
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
+from support.flat_arguments import certify_flat
 
 SMOOTHING = InterceptionSmoothing(p_delete=0.3, p_ablate=0.7)
 OTHERS = NodeFeatureThreat(min_distance=1)
@@ -24,7 +25,7 @@ FEW = {"num_selection": 20, "num_estimation": 60, "max_radius": 4}
 def certified(model=None, data=None, **changes):
     data = data if data is not None else random_graph()
     model = model if model is not None else build_model("gcn", data)
-    return certify(model, data, **{"smoothing": SMOOTHING, "threat": OTHERS, **FEW, **changes})
+    return certify_flat(model, data, **{"smoothing": SMOOTHING, "threat": OTHERS, **FEW, **changes})
 
 
 def test_is_the_composition_of_its_parts_and_echoes_its_arguments():
@@ -36,26 +37,28 @@ def test_is_the_composition_of_its_parts_and_echoes_its_arguments():
     threat = NodeFeatureThreat(min_distance=1, trusted=trusted)
     model = build_model("gat", data, skip=True)
     found = certified(
-        model, data, targets=[9, 2, 13], threat=threat, alpha=0.05, seed=8, method="union", provenance={"who": "test"}
+        model, data, targets=[9, 2, 13], threat=threat, alpha=0.05, seed=8, bound="union", provenance={"who": "test"}
     )
     deltas = delta_bounds(
-        data, [9, 2, 13], smoothing=SMOOTHING, threat=threat, num_layers=2, max_radius=4, method="union"
+        data, [9, 2, 13], smoothing=SMOOTHING, threat=threat, num_layers=2, max_radius=4, bound="union"
     )
     np.testing.assert_array_equal(found.delta_upper, deltas)
-    again = certify_votes(found.selection_votes, found.estimation_votes, deltas, alpha=0.05)
+    again = certify_votes(*found.votes, deltas, alpha=0.05)
     for name in ("prediction", "status", "radius", "p_lower", "p_upper"):
         np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
     assert found.targets.tolist() == [9, 2, 13]
     assert found.node_ids.tolist() == ["node 9", "node 2", "node 13"]
     assert found.labels.tolist() == data.y[[9, 2, 13]].tolist()
-    assert found.class_names == ("a", "b", "c")
-    assert (found.num_selection, found.num_estimation, found.max_radius, found.num_layers) == (20, 60, 4, 2)
-    assert (found.alpha, found.seed, found.rule, found.method) == (0.05, 8, "sound", "union")
-    assert (found.smoothing, found.threat) == (SMOOTHING, threat)
-    assert (found.num_nodes, found.num_edges) == (14, data.edge_index.size(1))
-    assert found.graph_fingerprint == graph_fingerprint(data.edge_index.numpy(), 14, data.x.numpy())
-    assert dict(found.provenance) == {"who": "test"}
-    assert found.engine.startswith("compiled kernels (")
+    setup = found.setup
+    assert setup.class_names == ("a", "b", "c")
+    assert (setup.draws.num_selection, setup.draws.num_estimation) == (20, 60)
+    assert (setup.max_radius, setup.num_layers, setup.num_classes) == (4, 2, 3)
+    assert (setup.alpha, setup.seed, setup.rule, setup.bound) == (0.05, 8, "sound", "union")
+    assert (setup.smoothing, setup.threat) == (SMOOTHING, threat)
+    assert (setup.num_nodes, setup.num_edges) == (14, data.edge_index.size(1))
+    assert setup.graph_fingerprint == graph_fingerprint(data.edge_index.numpy(), 14, data.x.numpy())
+    assert dict(setup.provenance) == {"who": "test"}
+    assert setup.engine.startswith("compiled kernels (")
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
@@ -95,7 +98,7 @@ def test_skip_connection_exposes_the_target_unless_it_is_trusted():
     assert certified(model, data, threat=some, targets=[3, 2]).targets.tolist() == [3, 2]
     with pytest.raises(UnsoundSetupError):
         certified(model, data, threat=some, targets=[2, 4])
-    assert certified(build_model("gat", data), data, threat=everyone).num_layers == 2
+    assert certified(build_model("gat", data), data, threat=everyone).setup.num_layers == 2
 
 
 def test_isolated_nodes_and_graphs_without_edges_work():
@@ -127,21 +130,21 @@ def test_unlabelled_and_partly_labelled_graphs_work():
 def test_self_loops_in_the_graph_work():
     data = random_graph()
     data.edge_index = torch.cat([data.edge_index, torch.tensor([[1, 2], [1, 2]])], dim=1)
-    assert certified(build_model("gcn", data), data).num_edges == data.edge_index.size(1)
+    assert certified(build_model("gcn", data), data).setup.num_edges == data.edge_index.size(1)
 
 
 def test_foreign_models_are_certified():
     model = foreign.TwoLiner()
     found = certified(model)
-    assert found.num_layers == 1
-    assert found.engine == "compiled kernels (GCN)"
+    assert found.setup.num_layers == 1
+    assert found.setup.engine == "compiled kernels (GCN)"
     other = certified(model, engine="torch")
-    assert other.engine.startswith("torch")
+    assert other.setup.engine.startswith("torch")
     np.testing.assert_array_equal(other.estimation_votes, found.estimation_votes)
     numbered = certified(foreign.NumbersNodes(14), num_layers=1)
-    assert "full graph" in numbered.engine
+    assert "full graph" in numbered.setup.engine
     deeper = certified(foreign.TwoLiner(), num_layers=2)
-    assert deeper.num_layers == 2
+    assert deeper.setup.num_layers == 2
     assert (deeper.delta_upper >= found.delta_upper).all()
 
 
@@ -157,7 +160,7 @@ def test_training_mode_is_restored():
 def test_features_that_require_gradients_work():
     data = random_graph()
     data.x.requires_grad_(True)
-    assert certified(build_model("gcn", data), data).num_nodes == 14
+    assert certified(build_model("gcn", data), data).setup.num_nodes == 14
 
 
 def test_remarks_are_said_and_progress_stays_off_the_terminal(capsys):
@@ -231,7 +234,7 @@ def test_bad_graphs_are_refused(changes, words):
         ({"num_estimation": 0}, "`num_estimation`"),
         ({"num_estimation": 10.0}, "`num_estimation`"),
         ({"rule": "plain"}, "`rule`"),
-        ({"method": "exactly"}, "`method`"),
+        ({"bound": "exactly"}, "`bound`"),
         ({"max_radius": 0}, "`max_radius`"),
         ({"seed": -1}, "`seed`"),
         ({"seed": 2**64}, "`seed`"),
@@ -254,7 +257,7 @@ def test_bad_arguments_are_refused(changes, words):
 
 def test_other_objects_are_refused():
     with pytest.raises(InvalidParameterError, match="`data`"):
-        certify(foreign.TwoLiner(), ["no graph"], smoothing=SMOOTHING)
+        graycert.certify(foreign.TwoLiner(), ["no graph"], smoothing=SMOOTHING, threat=OTHERS)
     with pytest.raises(InvalidParameterError, match="`model`"):
         certified(model=lambda x, edge_index: x)
 

@@ -1,0 +1,115 @@
+"""What certificates were made from: one set-up of smoothing, threat, draws, rule and graph, all of it stored."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from graycert._plain import plain_mapping
+from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
+from graycert.draws import AnyDraws, Draws, UntilDecided
+from graycert.errors import InvalidParameterError
+from graycert.rules import Rule, rule_named
+from graycert.smoothing import Smoothing
+from graycert.threats import CONVOLUTIONS, Threat, refuse_another_convolution
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What certificates were made from; all of it is stored.
+
+    Attributes:
+        smoothing: What the classifier is smoothed over. Values per edge are in the order of edges sorted by (target,
+            source), self-loops included (`graycert.graph.CanonicalGraph`), whatever the order of ``edge_index``.
+        threat: Who may do what.
+        draws: How much was drawn; None where nothing is.
+        rule: How votes were concluded from, see `graycert.rules.RULES`; "paper" is NOT SOUND.
+        bound: How Δ̄ was to be bounded, e.g. "auto".
+        alpha: Failure probability, per target or of all of them, see ``simultaneous``; all radii of a target hold
+            jointly.
+        simultaneous: Whether ``alpha`` is the chance that any of the targets is wrong, rather than each.
+        max_radius: Largest radius that was looked at; None where all are known.
+        seed: Seed of all that is drawn or hashed.
+        num_layers: Message-passing steps k of the model; None where nothing is assumed of it.
+        convolution: What the model's messages depend on, where it is known or was said; see `StructuralThreat`.
+        engine: What drew the samples, or evaluated the model.
+        num_classes: Number of classes of the model.
+        graph_fingerprint: Hash of the edges and features of the graph that was certified.
+        edges_fingerprint: Hash of its edges alone, self-loops left out.
+        num_nodes: Nodes of the graph.
+        num_edges: Directed edges of the graph, self-loops included.
+        class_names: Name per class, or None.
+        provenance: Where graph, split and model come from: nested plain values with text keys.
+    """
+
+    smoothing: Smoothing
+    threat: Threat
+    draws: AnyDraws | None
+    rule: str
+    bound: str = "auto"
+    alpha: float = 0.01
+    simultaneous: bool = False
+    max_radius: int | None = 20
+    seed: int = 0
+    num_layers: int | None = None
+    convolution: str | None = None
+    engine: str = "none"
+    num_classes: int = 2
+    graph_fingerprint: str = ""
+    edges_fingerprint: str = ""
+    num_nodes: int = 1
+    num_edges: int = 0
+    class_names: tuple[str, ...] | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check every value on its own."""
+        for name, kinds in (("smoothing", Smoothing), ("threat", Threat)):
+            if not isinstance(getattr(self, name), kinds):
+                raise InvalidParameterError(
+                    f"`{name}` must be a {kinds.__name__.lower()} of graycert, got {getattr(self, name)!r}."
+                )
+        if self.draws is not None and not isinstance(self.draws, Draws | UntilDecided):
+            raise InvalidParameterError(f"`draws` must be graycert.Draws or UntilDecided, got {self.draws!r}.")
+        checked: dict[str, Any] = {
+            "rule": rule_named(self.rule).name,
+            "alpha": check_open_unit("alpha", self.alpha, hint="It is a failure probability, e.g. 0.01."),
+            "seed": check_seed(self.seed),
+            "num_classes": check_integer("num_classes", self.num_classes, at_least=2),
+            "num_nodes": check_integer("num_nodes", self.num_nodes, at_least=1),
+            "num_edges": check_integer("num_edges", self.num_edges, at_least=0),
+            "provenance": MappingProxyType(plain_mapping("provenance", self.provenance)),
+        }
+        for name in ("max_radius", "num_layers"):
+            if getattr(self, name) is not None:
+                checked[name] = check_integer(name, getattr(self, name), at_least=1)
+        if not isinstance(self.simultaneous, bool):
+            raise InvalidParameterError(f"`simultaneous` must be True or False, got {self.simultaneous!r}.")
+        for name in ("bound", "engine", "graph_fingerprint", "edges_fingerprint"):
+            if not isinstance(getattr(self, name), str) or (name in ("bound", "engine") and not getattr(self, name)):
+                raise InvalidParameterError(f"`{name}` must be a text, got {getattr(self, name)!r}.")
+        if self.convolution is not None:
+            check_choice("convolution", self.convolution, CONVOLUTIONS)
+            refuse_another_convolution(self.threat, known=self.convolution)
+        if self.class_names is not None:
+            names = tuple(self.class_names)
+            if len(names) != self.num_classes or not all(isinstance(name, str) for name in names):
+                raise InvalidParameterError(
+                    f"`class_names` must hold one text per class ({self.num_classes}), got {names!r}."
+                )
+            checked["class_names"] = names
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def the_rule(self) -> Rule:
+        """The rule itself."""
+        return rule_named(self.rule)
+
+    def replace(self, **changes: Any) -> "Setup":
+        """Return the set-up with some values changed."""
+        return dataclasses.replace(self, **changes)
