@@ -216,7 +216,7 @@ class Certificates:
         }
         if self.delta_upper is not None and self.setup.max_radius is not None:
             sizes["radii"] = self.setup.max_radius
-        return sizes
+        return {**sizes, **self.setup.smoothing.axes(self.setup)}
 
     def _checked_adds(self, sizes: Mapping[str, int]) -> dict[str, NDArray[Any]]:
         specs = {spec.name: spec for spec in self.setup.smoothing.adds}

@@ -65,7 +65,7 @@ def compare_split(stored: Certificates, graph: Any) -> Iterator[VerificationChec
         made = _SPLITS[split["kind"]](
             graph, seed=split["seed"], per_class=split["per_class"], test_fraction=split["test_fraction"]
         )
-    except (KeyError, TypeError, GraycertError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RuntimeError, GraycertError) as error:
         yield VerificationCheck(name="targets", passed=False, detail=f"the split cannot be made again: {error}")
         return
     same = np.array_equal(made.test.nodes.cpu().numpy(), stored.targets)

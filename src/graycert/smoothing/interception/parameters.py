@@ -142,6 +142,10 @@ class InterceptionSmoothing(Smoothing):
         help="Chance of ablating a node's features.", label="Node ablation p_a", option=float, per="node"
     )
 
+    def axes(self, setup: "Setup") -> dict[str, int]:
+        """Return how many samples have a prediction."""
+        return {"samples": setup.draws.num_estimation} if isinstance(setup.draws, Draws) else {}
+
     def __post_init__(self) -> None:
         """Check the domains; copy and lock arrays."""
         object.__setattr__(self, "p_delete", _checked("p_delete", self.p_delete, "edge", _DELETE_HINT))

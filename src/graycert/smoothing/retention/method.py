@@ -215,7 +215,7 @@ def _certified_exactly(problem: Problem, row: int, drawn: Mapping[str, NDArray[A
         num_layers=problem.num_layers,
         num_kept=smoothing.num_kept(nodes.size - 1),
         hops=None if hops < 0 else hops,
-        max_representatives=smoothing.tau,
+        max_representatives=min(smoothing.tau, labels.size + 1),  # one more is enough to see that some are missing
     )
     if found.num_classes != labels.size:
         raise InvalidParameterError(

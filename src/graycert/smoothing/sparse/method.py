@@ -25,7 +25,7 @@ from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.sparse.regions import certified_deletions
 from graycert.smoothing.sparse.sampling import build_sparse_smoothing_engine
 
-MOST_DELETIONS = 10_000  # looked at where no largest radius is given
+MOST_DELETIONS = 10_000  # looked at, whatever largest radius is given
 
 
 class SparseMethod(Method):
@@ -88,7 +88,7 @@ class SparseMethod(Method):
             lead.p_upper,
             p_plus=smoothing.p_plus,
             p_minus=smoothing.p_minus,
-            max_deletions=problem.setup.max_radius or MOST_DELETIONS,
+            max_deletions=min(problem.setup.max_radius or MOST_DELETIONS, MOST_DELETIONS),
             max_additions=threat.max_additions,
         )
         return {

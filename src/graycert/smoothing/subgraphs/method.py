@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from graycert._types import NO_CLASS, BoolArray, IntArray
 from graycert.audit import audit_model
-from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.errors import UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import EligibleNodes, eligible_nodes
@@ -95,12 +95,6 @@ class SubgraphMethod(Method):
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
         """Count how many votes must change, and how many nodes that takes."""
         predictions = drawn["subgraph_predictions"]
-        number_of_them = problem.smoothing.num_subgraphs  # type: ignore[attr-defined]
-        if predictions.shape[1] != number_of_them:
-            raise InvalidParameterError(
-                f"`subgraph_predictions` must have one column per subgraph ({number_of_them}), got "
-                f"{predictions.shape[1]}."
-            )
         rows = np.arange(problem.targets.size)
         ballots = np.zeros((rows.size, problem.setup.num_classes + 1), dtype=np.int64)  # the last one for no class
         attackable = np.zeros_like(ballots)

@@ -72,6 +72,11 @@ class SubgraphVoting(Smoothing):
 
     num_subgraphs: int = parameter(help="Number of subgraphs that vote.", label="Subgraphs T", option=int)
 
+    def axes(self, setup: "Setup") -> dict[str, int]:
+        """Return how many subgraphs vote."""
+        del setup
+        return {"subgraphs": self.num_subgraphs}
+
     def __post_init__(self) -> None:
         """Check the domain."""
         number = check_integer("num_subgraphs", self.num_subgraphs, at_least=1, at_most=MOST_SUBGRAPHS)
