@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from graycert._types import FloatArray, IntArray
 from graycert.graph import Adjacency, ReceptiveFields
 
-MOST_RADII, MOST_SETS, _FEWEST = 4_096, 512, 20
+MOST_RADII, MOST_SETS, _FEWEST = 2_048, 512, 20
 _ENTRIES = 2**24  # of a table over all targets: 128 MiB of float64
 
 
@@ -20,7 +20,7 @@ def memory_limits(num_targets: int) -> dict[str, int]:
 
     Example:
         >>> memory_limits(253), memory_limits(20_001)
-        ({'farthest': 4096, 'most_sets': 364}, {'farthest': 838, 'most_sets': 40})
+        ({'farthest': 2048, 'most_sets': 364}, {'farthest': 838, 'most_sets': 40})
     """
     farthest, sets = _ENTRIES // num_targets, isqrt(2 * _ENTRIES // num_targets)
     return {"farthest": min(MOST_RADII, max(_FEWEST, farthest)), "most_sets": min(MOST_SETS, max(_FEWEST, sets))}

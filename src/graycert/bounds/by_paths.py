@@ -21,6 +21,7 @@ class PathBounds:
     """Δ̄_w of the nodes of some receptive fields; 0 for nodes that may not be hostile, which changes no bound."""
 
     def __init__(self, setting: Setting, block: Block, *, bound: str) -> None:
+        self._setting = setting
         self._block = block
         self._method = bound
         self._single, self._exact = single_sources(setting, block)

@@ -58,7 +58,7 @@ def delta_bounds(
         threat: The adversary: on features, or on the structure.
         num_layers: Number of message-passing steps k of the model, >= 1.
         max_radius: Largest number of hostile nodes ρ, >= 1. None goes as far as a certificate can: to the first ρ at
-            which, for each target, Δ̄(ρ) is 1/2 or more or all eligible nodes are hostile; but no further than 4,096,
+            which, for each target, Δ̄(ρ) is 1/2 or more or all eligible nodes are hostile; but no further than 2,048,
             or than 128 MB of bounds.
         bound: "auto" takes, per target, the tightest that the budget allows: "exact" for at most two layers; for
             more "tree" where each node has one simple path to the target (App. D), "surrogate" elsewhere. These may
