@@ -43,14 +43,11 @@ def test_a_mean_over_nobody_does_not_elect_class_0(tmp_path):
 
 
 def test_without_open_scores_nothing_is_added():
-    found = certified(
-        HandWrittenMean(clamp=True), smoothing=graycert.InterceptionSmoothing(p_delete=0.01, p_ablate=0.97)
-    )
-    assert found.votes_for_no_class == (0, 60 * 400) or found.estimation_no_class is not None
-    clean = certified(
-        HandWrittenMean(clamp=True), smoothing=graycert.InterceptionSmoothing(p_delete=0.97, p_ablate=0.0)
-    )
-    assert clean.votes_for_no_class[1] == 60 * 400
+    smoothing = graycert.InterceptionSmoothing(p_delete=0.01, p_ablate=0.97)
+    found = certified(HandWrittenMean(clamp=True), smoothing=smoothing)
+    open_votes = found.votes_for_no_class[0] > 0
+    assert open_votes is (found.selection_no_class is not None or found.estimation_no_class is not None)
+    assert open_votes is ("single out no class" in found.summary())
 
 
 @pytest.mark.parametrize("model", [Constant(), EndsWithRelu(threshold=5.0)], ids=["constant", "dead relu"])
