@@ -47,6 +47,17 @@ class EndsWithRelu(HandWrittenMean):
         return (super().forward(x, edge_index) - self.threshold).relu()
 
 
+class Biased(EndsWithRelu):
+    """The same, with every tie decided: one class gets a little more, the next a little less."""
+
+    def __init__(self, favoured: int):
+        super().__init__()
+        self.bias = 1e-6 * torch.tensor([2.0, 1.0, 0.0]).roll(favoured)
+
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index) + self.bias
+
+
 class Constant(HandWrittenMean):
     """A function of the graph in name only."""
 
