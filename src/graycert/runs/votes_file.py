@@ -62,9 +62,9 @@ def _refuse_bombs(file: BinaryIO) -> None:
             if member.file_size > _LARGEST_RATIO * member.compress_size + 1_000:
                 raise ValueError(f"{member.filename} cannot be of {member.file_size} bytes")
             with archive.open(member) as entry:
-                version = formats.read_magic(entry)  # type: ignore[no-untyped-call]
+                version = formats.read_magic(entry)
                 read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
-                shape, _, dtype = read(entry)  # type: ignore[no-untyped-call]
+                shape, _, dtype = read(entry)
                 length = entry.tell() + math.prod(shape) * dtype.itemsize
             if length != member.file_size or max(shape, default=0) > max(member.file_size, 1):
                 raise ValueError(f"{member.filename} promises shape {shape} of {dtype} in {member.file_size} bytes")

@@ -317,7 +317,7 @@ def _on_the_field(engine: RandomizedAblationEngine, domain: AblationDomain, num_
         found = engine.scores(smaller, 0, Purpose.AUDIT, samples)
         more = torch.arange(_COMPANY, device=engine.rows.device)
         together = engine.scores(smaller, 0, Purpose.AUDIT, more)
-        alone = torch.cat([engine.scores(smaller, 0, Purpose.AUDIT, each) for each in more.split(1)])
+        alone = torch.cat([engine.scores(smaller, 0, Purpose.AUDIT, each) for each in torch.split(more, 1)])
     except Exception:  # e.g. one learned row per node: whatever it raises, it needs a larger graph
         return domain
     pairs = ((found, expected), (together, alone))
