@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graycert._types import IntArray
 from graycert.draws import Draws
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.rules import CollectiveCertificate, status_of
 from graycert.rules.vote_certificates import check_delta_upper
 from graycert.setup import Setup
+from graycert.statistics.votes import count_classes
 
 if TYPE_CHECKING:
     from graycert.certificates import Certificates
@@ -70,7 +72,13 @@ def _check_votes(c: "Certificates") -> None:
         raise InvalidParameterError("`selection_votes` and `estimation_votes` must be given exactly where draws are.")
     if draws is None or c.selection_votes is None or c.estimation_votes is None:
         return
-    chosen, counted = c.selection_votes.sum(axis=1), c.estimation_votes.sum(axis=1)
+    chosen, counted = (
+        table.sum(axis=1) + (0 if no_class is None else no_class)
+        for table, no_class in (
+            (c.selection_votes, c.selection_no_class),
+            (c.estimation_votes, c.estimation_no_class),
+        )
+    )
     drawn = chosen > 0
     fixed = draws.num_estimation if isinstance(draws, Draws) else None
     most = draws.num_estimation if isinstance(draws, Draws) else draws.max_estimation
@@ -80,15 +88,27 @@ def _check_votes(c: "Certificates") -> None:
         raise InvalidParameterError(f"`estimation_votes` must sum to {most} for every target that is drawn for.")
     singles, batches = c.adds.get("estimation_predictions"), c.adds.get("estimation_batches")
     if singles is not None:
-        found = [np.count_nonzero(singles == number, axis=1) for number in range(c.setup.num_classes)]
-        if not np.array_equal(np.stack(found, axis=1), c.estimation_votes):
+        found, for_none = count_classes(singles, num_classes=c.setup.num_classes)
+        known = 0 if c.estimation_no_class is None else c.estimation_no_class
+        if not np.array_equal(found, c.estimation_votes) or (for_none != known).any():
             raise InvalidParameterError("`estimation_predictions` must be the votes that `estimation_votes` counts.")
     if (needs != "batches" and batches is not None) or (
-        batches is not None and not np.array_equal(batches.sum(axis=1), c.estimation_votes)
+        batches is not None
+        and not (
+            np.array_equal(batches.sum(axis=1), c.estimation_votes)
+            and _same_sums(c.adds.get("estimation_batches_no_class"), c.estimation_no_class, shape=batches.shape[:2])
+        )
     ):
         raise InvalidParameterError(
             "`estimation_batches` must be the votes that `estimation_votes` counts, and belongs to rule 'sequential'."
         )
+
+
+def _same_sums(parts: IntArray | None, whole: IntArray | None, *, shape: tuple[int, ...]) -> bool:
+    """Return whether votes for no class, batch by batch and in all, are absent or agree."""
+    if parts is None or whole is None:
+        return parts is None and whole is None
+    return parts.shape == shape and np.array_equal(parts.sum(axis=1), whole)
 
 
 def _check_collective(collective: object, setup: Setup, *, num_targets: int) -> None:

@@ -37,7 +37,7 @@ class Field:
         column: Name in the table of targets; empty if it is stored in votes.npz instead. With ``first``, a prefix.
         first: Number of the first column of an array with two axes in the table, e.g. 1 for ``delta_1``.
         compared: How `verify` holds it against what it computes again: "close" is up to 1e-12.
-        dtype: How integers are stored; they are int64 where this is empty.
+        dtype: How integers are stored that fit, else int64; int64 where this is empty.
     """
 
     name: str
@@ -75,10 +75,22 @@ class Field:
             )
         self._check_entries(array, sizes)
         if self.kind == "int":
-            array = array.astype(self.dtype or np.int64)
+            array = self._as_integers(array)
         array = np.array(array, order="C")
         array.flags.writeable = False
         return array
+
+    def _as_integers(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return the same numbers in a type that holds them: the declared one, or the widest; nothing wraps around.
+
+        Raises:
+            InvalidParameterError: If even that is too narrow.
+        """
+        for kind in (self.dtype or "int64", "int64"):
+            limits = np.iinfo(kind)
+            if not array.size or (int(array.min()) >= limits.min and int(array.max()) <= limits.max):
+                return array.astype(kind)
+        raise InvalidParameterError(f"`{self.name}` must hold integers below 2**63, got {int(array.max())}.")
 
     def _check_entries(self, array: NDArray[Any], sizes: Mapping[str, int]) -> None:
         if not array.size or self.kind not in ("int", "float"):

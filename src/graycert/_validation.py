@@ -85,6 +85,8 @@ def check_integer_array(
             raise InvalidParameterError(_sentence(f"`{name}` must be >= {at_least}, got {low}.", hint))
         if less_than is not None and high >= less_than:
             raise InvalidParameterError(_sentence(f"`{name}` must be < {less_than}, got {high}.", hint))
+        if high > np.iinfo(np.int64).max:
+            raise InvalidParameterError(_sentence(f"`{name}` must be < 2**63, got {high}.", hint))
     return np.ascontiguousarray(array, dtype=np.int64)
 
 

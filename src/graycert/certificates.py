@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from graycert._consistency import check_together
 from graycert._fields import Field, array_field, declared_arrays
 from graycert._origin import Origin
-from graycert._types import BoolArray, FloatArray, IntArray, TextArray
+from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray, TextArray
 from graycert.errors import InvalidParameterError
 from graycert.rules import CollectiveCertificate
 from graycert.setup import Setup
 from graycert.statistics import EstimationVotes, SelectionVotes
-from graycert.statistics.votes import row_sum
 from graycert.threats import Threat
 
 if TYPE_CHECKING:
@@ -155,10 +154,26 @@ class Certificates:
         optional=True,
         at_least=0,
     )
+    selection_no_class: IntArray | None = array_field(
+        "int",
+        ("targets",),
+        "Selection votes whose scores single out no class: one is NaN, or several are the largest. None for zeros.",
+        stage="drawn",
+        optional=True,
+        at_least=0,
+    )
     estimation_votes: IntArray | None = array_field(
         "int",
         ("targets", "classes"),
         "Votes per class that bound its probability; zeros where a target is evaluated exactly.",
+        stage="drawn",
+        optional=True,
+        at_least=0,
+    )
+    estimation_no_class: IntArray | None = array_field(
+        "int",
+        ("targets",),
+        "The same of the estimation votes.",
         stage="drawn",
         optional=True,
         at_least=0,
@@ -202,7 +217,7 @@ class Certificates:
         }
         if self.delta_upper is not None and self.setup.max_radius is not None:
             sizes["radii"] = self.setup.max_radius
-        return sizes
+        return {**sizes, **self.setup.smoothing.axes(self.setup)}
 
     def _checked_adds(self, sizes: Mapping[str, int]) -> dict[str, NDArray[Any]]:
         specs = {spec.name: spec for spec in self.setup.smoothing.adds}
@@ -248,14 +263,33 @@ class Certificates:
 
         None where nothing was drawn, or not the same number for all targets.
         """
-        tables = self.selection_votes, self.estimation_votes
-        if any(table is None or (table.sum(axis=1) != table[0].sum()).any() or not table[0].any() for table in tables):
+        selection, estimation = self.selection_votes, self.estimation_votes
+        if selection is None or estimation is None:
             return None
-        selection, estimation = (table for table in tables if table is not None)
+        for table, no_class in ((selection, self.selection_no_class), (estimation, self.estimation_no_class)):
+            total = table.sum(axis=1) if no_class is None else table.sum(axis=1) + no_class
+            if (total != total[0]).any() or not total[0]:
+                return None
         return (
-            SelectionVotes(selection, row_sum("selection_votes", selection), self._origin),
-            EstimationVotes(estimation, row_sum("estimation_votes", estimation), self._origin),
+            SelectionVotes.drawn(selection, self.selection_no_class, self._origin),
+            EstimationVotes.drawn(estimation, self.estimation_no_class, self._origin),
         )
+
+    @property
+    def votes_for_no_class(self) -> tuple[int, int]:
+        """How many votes, or evaluations where nothing is drawn, single out no class, and how many there are."""
+        for_none, total = 0, 0
+        for table, no_class in (
+            (self.selection_votes, self.selection_no_class),
+            (self.estimation_votes, self.estimation_no_class),
+        ):
+            few = 0 if no_class is None else int(no_class.sum())
+            for_none, total = for_none + few, total + few + (0 if table is None else int(table.sum()))
+        for name, (spec, array) in self.every_array().items():
+            holds_classes = spec.at_least == NO_CLASS and spec.at_most == "classes" and spec.stage == "drawn"
+            if holds_classes and name != "estimation_predictions":  # each of these is an estimation vote
+                for_none, total = for_none + int(np.count_nonzero(array == NO_CLASS)), total + array.size
+        return for_none, total
 
     @property
     def _origin(self) -> Origin:

@@ -12,7 +12,7 @@ from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.graph import graph_fingerprint
-from graycert.problem import Execution, Problem
+from graycert.problem import Execution, Problem, feature_array
 from graycert.rules import (
     RULES,
     CollectiveCertificate,
@@ -101,6 +101,8 @@ def certify(
     References:
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
     """
+    from graycert.models.private_copy import undisturbed
+
     _check_types(smoothing, threat)
     draws = smoothing.default_draws() if draws is None else draws
     rule = smoothing.default_rule(threat, draws) if rule is None else rule
@@ -117,8 +119,6 @@ def certify(
         num_layers=num_layers,
         provenance=dict(provenance or {}),
     )
-    from graycert.models.private_copy import undisturbed
-
     smoothing.check(threat=threat, rule=rule, draws=draws, bound=bound)
     with undisturbed():
         return _carried_out(
@@ -131,11 +131,11 @@ def _carried_out(
 ) -> Certificates:
     """Certify with a copy of the model, which is the only one that is called."""
     from graycert.data.checks import refuse_batch, validate_data
-    from graycert.models.private_copy import private_copy, refuse_other_type
+    from graycert.models.precision import check_precision
+    from graycert.models.private_copy import private_copy
 
     validate_data(data)
     refuse_batch(data)
-    refuse_other_type(model, data.x)
     method = setup.smoothing.method
     problem = Problem.of(
         data,
@@ -145,7 +145,7 @@ def _carried_out(
         ablation_token=ablation_token,
         execution=execution,
     )
-    problem.execution.place()
+    check_precision(model, data, device=problem.execution.place())
     problem = method.prepare(problem)
     found = method.from_graph(problem)
     problem = _as_far_as_looked(problem, found)
@@ -293,7 +293,7 @@ def refuse_another_graph(certificates: Certificates, data: Any) -> None:
     Raises:
         InvalidParameterError: If they differ.
     """
-    found = graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), data.x.detach().cpu().numpy())
+    found = graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), feature_array(data.x))
     expected = certificates.setup.graph_fingerprint
     if found != expected:
         raise InvalidParameterError(

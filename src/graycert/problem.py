@@ -10,7 +10,7 @@ import numpy as np
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer, check_targets
 from graycert.errors import InvalidParameterError
-from graycert.graph import CanonicalGraph, graph_fingerprint
+from graycert.graph import CanonicalGraph, graph_fingerprint, longest_chain
 from graycert.setup import Setup
 from graycert.smoothing import Smoothing
 from graycert.threats import Threat
@@ -156,14 +156,14 @@ class Problem:
 
     @property
     def num_layers(self) -> int:
-        """Number of message-passing steps, once it is known.
+        """Number of message-passing steps, once it is known; at most as many as can matter on the graph.
 
         Raises:
             ValueError: If it is not.
         """
         if self.setup.num_layers is None:
             raise ValueError("the number of layers is not known")
-        return self.setup.num_layers
+        return longest_chain(self.setup.num_layers, num_nodes=self.setup.num_nodes)
 
     @property
     def the_graph(self) -> CanonicalGraph:
@@ -222,7 +222,7 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
 
 def describe_graph(data: Any, graph: CanonicalGraph) -> dict[str, Any]:
     """Return what a set-up says of a graph."""
-    features = data.x.detach().cpu().numpy()
+    features = feature_array(data.x)
     edges = data.edge_index.cpu().numpy()
     return {
         "graph_fingerprint": graph_fingerprint(edges, int(data.num_nodes), features),
@@ -230,6 +230,12 @@ def describe_graph(data: Any, graph: CanonicalGraph) -> dict[str, Any]:
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
     }
+
+
+def feature_array(x: Any) -> Any:
+    """Return features for hashing; NumPy has no bfloat16, whose values are float32 values."""
+    values = x.detach().cpu()
+    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
 
 
 def target_nodes(targets: Any, data: Any) -> IntArray:

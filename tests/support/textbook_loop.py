@@ -36,5 +36,6 @@ def textbook_votes(
             votes = np.zeros((len(targets), scores.size(1)), dtype=np.int64)
         for row, target in enumerate(targets):
             values = scores[target].tolist()
-            votes[row, values.index(max(values))] += 1
+            if values.count(max(values)) == 1:  # else no class has the largest score alone
+                votes[row, values.index(max(values))] += 1
     return votes

@@ -1,12 +1,29 @@
 """What every method needs of a few targets, and what it returns."""
 
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graycert._types import FloatArray, IntArray
 from graycert.graph import Adjacency, ReceptiveFields
+
+MOST_RADII, MOST_SETS, _FEWEST = 2_048, 512, 20
+_ENTRIES = 2**24  # of a table over all targets: 128 MiB of float64
+
+
+def memory_limits(num_targets: int) -> dict[str, int]:
+    """Return how far radii go where no largest one is asked for, and how many worst sets are kept per target.
+
+    Both keep what is returned for all targets within some hundred megabytes; neither is below 20.
+
+    Example:
+        >>> memory_limits(253), memory_limits(20_001)
+        ({'farthest': 2048, 'most_sets': 364}, {'farthest': 838, 'most_sets': 40})
+    """
+    farthest, sets = _ENTRIES // num_targets, isqrt(2 * _ENTRIES // num_targets)
+    return {"farthest": min(MOST_RADII, max(_FEWEST, farthest)), "most_sets": min(MOST_SETS, max(_FEWEST, sets))}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,6 +36,8 @@ class Setting:
         p_ablate: One number, or one per node, shape (num_nodes,).
         num_layers: k >= 1.
         budget: Work per target, in products, for methods that search.
+        farthest: Largest radius looked at where none is asked for, see `memory_limits`.
+        most_sets: Worst sets that are kept per target, see `memory_limits`.
     """
 
     adjacency: Adjacency
@@ -26,6 +45,8 @@ class Setting:
     p_ablate: float | FloatArray
     num_layers: int
     budget: int
+    farthest: int = MOST_RADII
+    most_sets: int = MOST_SETS
 
     @property
     def p_delete_per_edge(self) -> FloatArray:
@@ -68,7 +89,8 @@ class TargetDeltas:
     Args:
         delta_upper: Δ̄(ρ) for ρ = 1..max_radius, shape (max_radius,).
         proved: Whether no tighter bound of this kind exists, shape (max_radius,).
-        attackers: The worst set per ρ up to the first with Δ̄ >= 1/2, padded with -1, shape (num_radii, num_radii).
+        attackers: The worst set per ρ up to the first with Δ̄ >= 1/2, as far as sets are kept, padded with -1, shape
+            (num_radii, num_radii).
         method: The method, as recorded.
         path_counts_exact: Whether simple paths were counted rather than over-counted by walks.
     """

@@ -21,14 +21,15 @@ class PathBounds:
     """Δ̄_w of the nodes of some receptive fields; 0 for nodes that may not be hostile, which changes no bound."""
 
     def __init__(self, setting: Setting, block: Block, *, bound: str) -> None:
+        self._setting = setting
         self._block = block
         self._method = bound
         self._single, self._exact = single_sources(setting, block)
         self._single[~block.eligible] = 0.0
 
     def reach(self) -> int:
-        """Return the first radius at which each Δ̄ is 1/2 or more or all eligible nodes are hostile."""
-        num_eligible = self._block.num_eligible
+        """Return the first radius at which each Δ̄ is 1/2 or more, all eligible nodes are hostile, or memory ends."""
+        num_eligible = np.minimum(self._block.num_eligible, self._setting.farthest)
         radius, farthest, rows = 1, 1, np.arange(num_eligible.size)
         while rows.size:  # rows with at least radius / 2 eligible nodes, so the table is no larger than the fields
             table, _ = self._worst(rows, radius)
@@ -36,7 +37,7 @@ class PathBounds:
             is_open = (below == radius) & (num_eligible[rows] > radius)
             needed = np.minimum(below + 1, num_eligible[rows])[~is_open]
             farthest = max(farthest, int(needed.max(initial=0)))
-            radius, rows = 2 * radius, rows[is_open]
+            radius, rows = min(2 * radius, self._setting.farthest), rows[is_open]
         return farthest
 
     def table(self, rows: IntArray, *, max_radius: int) -> FloatArray:
@@ -49,7 +50,7 @@ class PathBounds:
         found = []
         for row, delta_upper, positions in zip(rows.tolist(), table, places, strict=True):
             nodes, eligible = self._block.field(row)
-            size = up_to_one_half(delta_upper)
+            size = min(self._setting.most_sets, up_to_one_half(delta_upper))
             chosen = nodes[positions[:size][positions[:size] >= 0]]
             found.append(
                 TargetDeltas(

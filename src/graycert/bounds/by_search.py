@@ -39,10 +39,10 @@ class SearchBounds:
         self._name = "exact" if setting.num_layers <= 2 else "surrogate"
 
     def of(self, row: int, *, max_radius: int | None) -> TargetDeltas | None:
-        """Return the bounds of one target; ``max_radius`` None goes as far as a certificate can."""
+        """Return the bounds of one target; ``max_radius`` None goes as far as a certificate can, or memory allows."""
         if max_radius is not None:
             return self._of(row, max_radius)
-        radius, most = 8, max(1, int(self._block.field(row)[1].sum()))
+        radius, most = 8, min(self._setting.farthest, max(1, int(self._block.field(row)[1].sum())))
         while True:
             found = self._of(row, min(radius, most))
             if found is None:
@@ -56,14 +56,15 @@ class SearchBounds:
         if self._is_tree[row]:
             return self._on_tree(row, max_radius)
         nodes, eligible = self._block.field(row)
-        worst = self._search.worst_sets(nodes, eligible, max_radius=max_radius)
+        most_sets = self._setting.most_sets
+        worst = self._search.worst_sets(nodes, eligible, max_radius=max_radius, most_sets=most_sets)
         if worst is None:
             return None
         size = up_to_one_half(worst.delta_upper)
         return TargetDeltas(
             delta_upper=worst.delta_upper,
             proved=worst.proved,
-            attackers=worst.attackers[:size, :size].astype(np.int32),
+            attackers=worst.attackers[:size, :size].astype(np.int32),  # the graph has fewer than 2^31 nodes
             method=self._name if worst.proved[:size].all() else "prefix",
         )
 
@@ -85,6 +86,6 @@ class SearchBounds:
         return TargetDeltas(
             delta_upper=found.delta_upper,
             proved=np.ones(max_radius, dtype=np.bool_),
-            attackers=nested(found.attackers, up_to_one_half(found.delta_upper)),
+            attackers=nested(found.attackers, min(self._setting.most_sets, up_to_one_half(found.delta_upper))),
             method="tree",
         )

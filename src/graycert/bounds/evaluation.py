@@ -9,12 +9,19 @@ from numpy.typing import ArrayLike
 
 from graycert._types import IntArray
 from graycert._validation import check_choice, check_integer, check_targets
-from graycert.bounds.block import Block, Setting, TargetDeltas
+from graycert.bounds.block import Block, Setting, TargetDeltas, memory_limits
 from graycert.bounds.by_paths import RULES, PathBounds
 from graycert.bounds.by_search import SearchBounds
 from graycert.bounds.delta_bounds import DeltaBounds
 from graycert.errors import InvalidParameterError
-from graycert.graph import Adjacency, CanonicalGraph, graph_fingerprint, receptive_fields, target_blocks
+from graycert.graph import (
+    Adjacency,
+    CanonicalGraph,
+    graph_fingerprint,
+    longest_chain,
+    receptive_fields,
+    target_blocks,
+)
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats import EdgeDeletionThreat, NodeFeatureThreat, NodeThreat, Threat
 
@@ -51,7 +58,8 @@ def delta_bounds(
         threat: The adversary: on features, or on the structure.
         num_layers: Number of message-passing steps k of the model, >= 1.
         max_radius: Largest number of hostile nodes ρ, >= 1. None goes as far as a certificate can: to the first ρ at
-            which, for each target, Δ̄(ρ) is 1/2 or more or all eligible nodes are hostile.
+            which, for each target, Δ̄(ρ) is 1/2 or more or all eligible nodes are hostile; but no further than 2,048,
+            or than 128 MB of bounds.
         bound: "auto" takes, per target, the tightest that the budget allows: "exact" for at most two layers; for
             more "tree" where each node has one simple path to the target (App. D), "surrogate" elsewhere. These may
             also be asked for by name. "multiplicative" is Theorem 3, "union" App. F, looser. Deleted edges have the
@@ -144,8 +152,9 @@ def evaluate_deltas(
         adjacency=adjacency,
         p_delete=smoothing.p_delete,
         p_ablate=smoothing.p_ablate,
-        num_layers=num_layers,
+        num_layers=longest_chain(num_layers, num_nodes=adjacency.num_nodes),
         budget=check_integer("budget", budget, at_least=1),
+        **memory_limits(targets.size),
     )
     found: list[TargetDeltas] = []
     num_eligible, sizes = [], []

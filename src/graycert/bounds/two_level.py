@@ -96,13 +96,16 @@ class TwoLevelSearch:
             self._walker,
         )
 
-    def worst_sets(self, nodes: IntArray, eligible: NDArray[np.bool_], *, max_radius: int) -> WorstSets | None:
+    def worst_sets(
+        self, nodes: IntArray, eligible: NDArray[np.bool_], *, max_radius: int, most_sets: int | None = None
+    ) -> WorstSets | None:
         """Return the worst sets of one target, or None if its walks alone exceed the budget.
 
         Args:
             nodes: Its receptive field, the target first, shape (field_size,).
             eligible: Which of these nodes may be hostile, shape (field_size,).
             max_radius: Largest ρ, >= 1.
+            most_sets: How many of the sets are returned; None for all.
         """
         routes = self.routes(nodes, eligible)
         if not routes.p_first.size:
@@ -110,9 +113,10 @@ class TwoLevelSearch:
         radius = min(max_radius, max(1, int(routes.copies.sum())))
         memory = self._scratch(memory_needed(routes, radius))
         upper, proved, kinds = _search(routes, radius, self._budget, memory)
-        attackers = np.full((max_radius, max_radius), -1, dtype=np.int64)
+        num_sets = max_radius if most_sets is None else min(most_sets, max_radius)
+        attackers = np.full((num_sets, num_sets), -1, dtype=np.int64)
         members = _Members(nodes, routes)
-        for row in range(max_radius):
+        for row in range(num_sets):
             found = members.of(kinds[min(row, radius - 1)])
             attackers[row, : found.size] = found
         # More nodes than there are change nothing.

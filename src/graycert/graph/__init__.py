@@ -5,7 +5,13 @@ from graycert.graph.canonical_graph import CanonicalGraph, probability_arrays
 from graycert.graph.conversion import as_adjacency
 from graycert.graph.explicit_paths import explicit_simple_paths
 from graycert.graph.fingerprint import graph_fingerprint
-from graycert.graph.receptive_field import BLOCK_ENTRIES, ReceptiveFields, receptive_fields, target_blocks
+from graycert.graph.receptive_field import (
+    BLOCK_ENTRIES,
+    ReceptiveFields,
+    longest_chain,
+    receptive_fields,
+    target_blocks,
+)
 from graycert.graph.reduced_representatives import (
     ReducedRepresentatives,
     count_reduced_representatives,
@@ -30,6 +36,7 @@ __all__ = [
     "explicit_simple_paths",
     "graph_fingerprint",
     "in_tree",
+    "longest_chain",
     "path_graph",
     "probability_arrays",
     "receptive_fields",

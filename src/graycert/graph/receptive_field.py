@@ -40,6 +40,23 @@ class ReceptiveFields:
         return np.repeat(np.arange(self.targets.size), self.sizes)
 
 
+def longest_chain(num_layers: int, *, num_nodes: int) -> int:
+    """Return how many propagation steps can matter: a message that arrives has come along a path without repeats.
+
+    Whoever reaches a target over surviving edges reaches it along a simple path, of fewer edges than there are nodes.
+    So whose messages can arrive, and how probably, is the same for all larger numbers of steps.
+
+    Args:
+        num_layers: Number k of steps, >= 1.
+        num_nodes: Number of nodes, >= 1.
+
+    Example:
+        >>> longest_chain(2, num_nodes=5), longest_chain(10**9, num_nodes=5)
+        (2, 4)
+    """
+    return min(num_layers, max(1, num_nodes - 1))
+
+
 def receptive_fields(adjacency: Adjacency, targets: ArrayLike, *, num_layers: int) -> ReceptiveFields:
     """Find all nodes with a directed path of at most ``num_layers`` edges to each target.
 

@@ -77,9 +77,28 @@ def load_model(path: str | os.PathLike[str]) -> InterceptionGNN:
     """
     weights = _weights_path(path)
     config = _read_config(config_path(weights))
+    _refuse_larger(config, weights)
     model = build_from_config(config)
     load_weights(model, weights)
     return model.eval()
+
+
+def _refuse_larger(config: ModelConfig, weights: Path) -> None:
+    """Refuse a configuration of a larger model than the weights file can hold, before memory is taken for it.
+
+    Raises:
+        InvalidFileError: If it is.
+    """
+    try:
+        size = weights.stat().st_size
+    except OSError:
+        return  # said when it is read
+    largest = max(config.num_layers, config.num_features, config.num_classes, config.hidden_channels, config.heads)
+    if largest > size or config.hidden_channels * config.heads > size:
+        raise InvalidFileError(
+            f"{config_path(weights)} describes a larger model than {weights}, of {size:,} bytes, can hold ({config}). "
+            "They come from different models."
+        )
 
 
 def load_weights(model: torch.nn.Module, path: str | os.PathLike[str]) -> None:
@@ -125,7 +144,7 @@ def _read_config(path: Path) -> ModelConfig:
             f"{path}, which says how the model is built, cannot be read: {error.strerror or error}. "
             "It must lie beside the weights; copy both files."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"{path} is not intact JSON ({error}). Write the model again.") from error
     if not isinstance(document, dict) or document.get("format_version") != FORMAT_VERSION:
         version = document.get("format_version") if isinstance(document, dict) else None

@@ -36,9 +36,9 @@ def binary_margin(p_lower: ArrayLike) -> FloatArray:
 def binary_bounds(votes: EstimationVotes, majority: IntArray, *, alpha: float) -> tuple[FloatArray, FloatArray]:
     r"""Bound the majority class of two from below at α; the other class follows.
 
-    One bound suffices because the two probabilities sum to one: $p_{y^*} \ge \underline{p}$ and
-    $p_{\tilde y} \le 1 - \underline{p}$ are the same event. So nothing is lost to a second bound, and all
-    of α is spent on the first.
+    One bound suffices because the two probabilities, votes for no class counted as the other's, sum to one:
+    $p_{y^*} \ge \underline{p}$ and $p_{\tilde y} \le 1 - \underline{p}$ are the same event. So nothing is lost to a
+    second bound, and all of α is spent on the first.
 
     Guarantee:
         For a fixed ``majority`` (chosen without these votes), both bounds hold together with probability at
@@ -55,8 +55,7 @@ def binary_bounds(votes: EstimationVotes, majority: IntArray, *, alpha: float) -
     References:
         Scholten et al. (2022), Appendix A, binary certificate.
     """
-    chosen = votes.counts[np.arange(votes.num_targets), majority]
-    p_lower = clopper_pearson_lower(chosen, votes.num_samples, alpha=alpha)
+    p_lower = clopper_pearson_lower(votes.of(majority), votes.num_samples, alpha=alpha)
     return p_lower, complement_upper(p_lower)
 
 

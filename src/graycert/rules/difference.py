@@ -13,7 +13,8 @@ def difference_margin_lower(votes: EstimationVotes, majority: IntArray, *, alpha
     $$\underline{t} \text{ of } (N_{y^*}, \max_{c \ne y^*} N_c) \text{ at level } \alpha$$
 
     Use it as the margin of ``certified_radius``. With two classes it is the binary certificate, whose test also is
-    about the difference; with more, it replaces two confidence bounds at α/2 by one test at α.
+    about the difference; with more, it replaces two confidence bounds at α/2 by one test at α. Votes for no class
+    count for c, whichever it is.
 
     Guarantee:
         For a fixed ``majority`` (chosen without these votes), the event "the result is >= 0 and at least the lead of
@@ -40,10 +41,7 @@ def difference_margin_lower(votes: EstimationVotes, majority: IntArray, *, alpha
 
     if votes.num_classes == 2:
         return binary_margin(binary_bounds(votes, majority, alpha=alpha)[0])
-    rows = np.arange(votes.num_targets)
-    others = votes.counts.copy()
-    others[rows, majority] = -1
-    return difference_lower(votes.counts[rows, majority], others.max(axis=1), votes.num_samples, alpha=alpha)
+    return difference_lower(votes.of(majority), votes.most_against(majority), votes.num_samples, alpha=alpha)
 
 
 def difference_leads_lower(votes: EstimationVotes, majority: IntArray, *, alpha: float) -> FloatArray:
@@ -76,10 +74,9 @@ def difference_leads_lower(votes: EstimationVotes, majority: IntArray, *, alpha:
     if votes.num_classes == 2:
         leads = np.repeat(margin, 2, axis=1)
     else:
-        chosen = np.take_along_axis(votes.counts, majority[:, None], axis=1)
         is_itself = np.arange(votes.num_classes) == majority[:, None]
-        losses = np.where(is_itself, 0, votes.counts)
-        wins = np.where(is_itself, 0, chosen)
+        losses = np.where(is_itself, 0, votes.possible())
+        wins = np.where(is_itself, 0, votes.of(majority)[:, None])
         # the exact bound falls with the opponent's votes; the search stops a little below it
         leads = np.maximum(difference_lower(wins, losses, votes.num_samples, alpha=alpha), margin)
     leads[np.arange(votes.num_targets), majority] = -1.0

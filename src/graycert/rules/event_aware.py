@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._types import FloatArray, IntArray
+from graycert._types import NO_CLASS, FloatArray, IntArray
 from graycert._validation import check_integer, check_open_unit
 from graycert.bounds.interception_state import memory_needed, start_state
 from graycert.bounds.routes import Routes
@@ -40,8 +40,8 @@ class EventAwareRule:
     $$\overline{CP}(e(B)) + \overline{CP}(m(B)) + 2\,p(\mathbb{E}(B)) < 1\quad\text{for all eligible } |B|\le\rho$$
 
     where e(B) counts the samples that did not vote for the reported class y* and in which nothing from B arrived, and
-    m(B) the largest number of these that voted for one class; the bounds are Clopper-Pearson's at α/2. With two
-    classes both counts are equal and one bound at α is doubled.
+    m(B) the largest number of these that voted for one class or for none; the bounds are Clopper-Pearson's at α/2. With
+    two classes both counts are equal and one bound at α is doubled.
 
     Guarantee:
         For y* fixed without these samples, with probability at least 1 - α: if radius ρ is certified, no set of ρ
@@ -87,7 +87,7 @@ class EventAwareRule:
 
         Args:
             routes: Of its field, from ``TwoLevelSearch.routes``.
-            classes: What each lost sample voted for, shape (num_lost,).
+            classes: What each lost sample voted for, `NO_CLASS` for none, shape (num_lost,).
             arrived: Whether the message of each eligible node arrived in it, shape (num_lost, num_eligible).
             eligible: Positions of the eligible nodes in the receptive field, shape (num_eligible,).
             delta_upper: Δ̄(ρ) for ρ = 1..max_radius, shape (max_radius,).
@@ -119,7 +119,8 @@ class EventAwareRule:
         return EventAwareRadius(radius=delta_upper.size, decided=True, counterexample=none)
 
     def _bound(self, classes: IntArray) -> float:
-        largest = int(np.bincount(classes).max(initial=0)) if classes.size else 0
+        for_none = np.count_nonzero(classes == NO_CLASS)
+        largest = for_none + int(np.unique(classes[classes != NO_CLASS], return_counts=True)[1].max(initial=0))
         if self._two_classes:
             return float(2.0 * self._upper[classes.size])
         return float(self._upper[classes.size] + self._upper[largest])
@@ -128,7 +129,7 @@ class EventAwareRule:
         """Pack the arrivals of nodes that can arrive, class by class; and return these nodes' positions."""
         from graycert.bounds.repeated_counts import distinct_rows
 
-        names, counts = np.unique(classes, return_counts=True)
+        names, counts = np.unique(classes, return_counts=True)  # rising: votes for no class are first
         num_words = -(-counts // 64)
         class_starts = np.concatenate([[0], np.cumsum(num_words)]).astype(np.int64)
         place = np.empty(classes.size, dtype=np.int64)
@@ -150,6 +151,7 @@ class EventAwareRule:
             class_starts=class_starts,
             upper=self._upper,
             two_classes=self._two_classes,
+            for_none=bool((classes == NO_CLASS).any()),
         )
         return votes, candidates[order]
 

@@ -29,6 +29,7 @@ class LostVotes(NamedTuple):
         class_starts: Words ``class_starts[c]:class_starts[c + 1]`` belong to the c-th class.
         upper: Upper confidence bound on the probability of an event that occurred 0, 1, ... times among all samples.
         two_classes: Whether the classifier has two classes; all lost votes then go to the same one.
+        for_none: Whether the first of the classes stands for votes for no class, which count for every other one.
     """
 
     kinds: IntArray
@@ -38,6 +39,7 @@ class LostVotes(NamedTuple):
     class_starts: IntArray
     upper: FloatArray
     two_classes: bool
+    for_none: bool = False
 
 
 @kernel
@@ -160,14 +162,18 @@ def _rank(
 @kernel
 def _bound(votes: LostVotes, alive: WordArray, candidate: int) -> float:
     """Return what lost votes contribute to the test if only samples in ``alive`` count, and none that it reached."""
-    total, largest = np.int64(0), np.int64(0)
+    total, largest, for_none = np.int64(0), np.int64(0), np.int64(0)
     for number in range(votes.class_starts.size - 1):
         count = np.int64(0)
         for word in range(votes.class_starts[number], votes.class_starts[number + 1]):
             bits = alive[word] if candidate < 0 else alive[word] & ~votes.arrived[candidate, word]
             count += _ones(bits)
         total += count
-        largest = max(largest, count)
+        if number == 0 and votes.for_none:
+            for_none = count
+        else:
+            largest = max(largest, count)
+    largest += for_none
     if votes.two_classes:
         return float(2.0 * votes.upper[total])
     return float(votes.upper[total] + votes.upper[largest])

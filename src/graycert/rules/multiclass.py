@@ -52,7 +52,7 @@ def intersection_union_bounds(
     Let c be the most probable other class: it is unknown, but it does not depend on the votes. The largest
     count is at least its count and the bound rises with the count, so
     $\overline{p} \ge CP_{up}(N_c; \alpha/2)$, which falls below $p_c$ with probability at most α/2. So two
-    bounds at α/2 are enough, however many classes there are.
+    bounds at α/2 are enough, however many classes there are. Votes for no class count for c, whichever it is.
 
     Guarantee:
         For a fixed ``majority`` (chosen without these votes), the event "p_lower - p_upper exceeds the lead
@@ -69,11 +69,8 @@ def intersection_union_bounds(
     References:
         Berger (1982), intersection-union tests. Replaces the estimate of Scholten et al. (2022), Section 5.
     """
-    rows = np.arange(votes.num_targets)
-    others = votes.counts.copy()
-    others[rows, majority] = -1
-    p_lower = clopper_pearson_lower(votes.counts[rows, majority], votes.num_samples, alpha=alpha / 2)
-    p_upper = clopper_pearson_upper(others.max(axis=1), votes.num_samples, alpha=alpha / 2)
+    p_lower = clopper_pearson_lower(votes.of(majority), votes.num_samples, alpha=alpha / 2)
+    p_upper = clopper_pearson_upper(votes.most_against(majority), votes.num_samples, alpha=alpha / 2)
     return p_lower, p_upper
 
 
@@ -99,8 +96,8 @@ def paper_bounds(
     References:
         Scholten et al. (2022), Section 5, and their reference implementation.
     """
-    rows = np.arange(votes.num_targets)
     level = alpha / votes.num_classes
-    p_lower = unverified_clopper_pearson_lower(votes.counts[rows, majority], votes.num_samples, alpha=level)
-    p_upper = unverified_clopper_pearson_upper(votes.counts[rows, runner_up], votes.num_samples, alpha=level)
+    rival = votes.possible()[np.arange(votes.num_targets), runner_up]
+    p_lower = unverified_clopper_pearson_lower(votes.of(majority), votes.num_samples, alpha=level)
+    p_upper = unverified_clopper_pearson_upper(rival, votes.num_samples, alpha=level)
     return p_lower, p_upper

@@ -18,6 +18,7 @@ def prediction_sets(
     $$c \in \hat S(\rho) \iff c = y^* \ \text{ or }\ \underline{p_{y^*} - p_c} \le 2\overline\Delta(\rho)$$
 
     An attack changes each class probability by at most Δ(ρ), so a class that trails by more than 2Δ(ρ) cannot win.
+    Votes for no class count for the class that trails.
     The reported class y* has most selection votes (at a tie the lowest index) and is always a member.
 
     Guarantee:

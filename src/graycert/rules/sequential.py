@@ -11,7 +11,6 @@ from graycert.errors import InvalidParameterError
 from graycert.rules.vote_certificates import check_delta_upper, status_of
 from graycert.statistics import SelectionVotes
 from graycert.statistics.betting import STAKES, log_wealth_lower, stake_weights
-from graycert.statistics.votes import row_sum
 
 _ENTRIES_AT_ONCE = 2**20  # some dozen arrays of this size are in memory at a time
 
@@ -65,9 +64,10 @@ class SequentialCertificates:
         give_up: float = 0.05,
     ) -> None:
         if not isinstance(selection_votes, SelectionVotes):
-            table = np.asarray(selection_votes)
-            selection_votes = SelectionVotes(table, row_sum("selection_votes", table))
+            selection_votes = SelectionVotes.drawn(selection_votes)
         self._selection = selection_votes.counts
+        self._selection_possible = selection_votes.possible()
+        self._num_selection = selection_votes.num_samples
         deltas = check_delta_upper(delta_upper, num_targets=selection_votes.num_targets)
         self._thresholds = np.hstack([np.zeros((len(deltas), 1)), 2.0 * deltas])  # doubling is exact
         self.alpha = check_open_unit("alpha", alpha, hint="It is the chance of failure, not the confidence level.")
@@ -77,6 +77,7 @@ class SequentialCertificates:
 
         self.prediction: IntArray = self._selection.argmax(axis=1).astype(np.int64)  # the first one at a tie
         self._counts = np.zeros_like(self._selection)
+        self._no_class = np.zeros(len(deltas), dtype=np.int64)
         self._radius = np.full(len(deltas), -1, dtype=np.int64)
         self._beaten = self._only_itself(np.arange(len(deltas)))
         self._given_up = np.zeros(len(deltas), dtype=np.bool_)
@@ -95,22 +96,24 @@ class SequentialCertificates:
     @property
     def num_samples(self) -> IntArray:
         """Votes so far, shape (num_targets,)."""
-        return np.asarray(self._counts.sum(axis=1), dtype=np.int64)
+        return np.asarray(self._counts.sum(axis=1) + self._no_class, dtype=np.int64)
 
     @property
     def undecided(self) -> NDArray[np.bool_]:
         """Targets that more votes may help: a larger radius is possible and has not been given up."""
         return self._possible(np.arange(self._radius.size)) & ~self._given_up
 
-    def update(self, batch_counts: ArrayLike) -> None:
+    def update(self, batch_counts: ArrayLike, no_class: ArrayLike | None = None) -> None:
         """Add the votes of a batch.
 
         Args:
             batch_counts: New votes per target and class, integers >= 0, shape (num_targets, num_classes). A row of
                 zeros leaves its target as it is: decided targets need no votes.
+            no_class: New votes for no class, shape (num_targets,); None if there are none. They count against the
+                reported class, for every other one.
 
         Raises:
-            InvalidParameterError: If it is no such table.
+            InvalidParameterError: If they are no such tables.
         """
         batch = check_integer_array("batch_counts", batch_counts, ndim=2, at_least=0, hint="Votes are counts.")
         if batch.shape != self._counts.shape:
@@ -118,8 +121,16 @@ class SequentialCertificates:
                 f"`batch_counts` must have the shape of the selection votes, {self._counts.shape}, got {batch.shape}. "
                 "Give a row of zeros to targets without new votes."
             )
+        nowhere = np.zeros_like(self._no_class)
+        if no_class is not None:
+            nowhere = check_integer_array("no_class", no_class, ndim=1, at_least=0, hint="Votes are counts.")
+            if nowhere.shape != self._no_class.shape:
+                raise InvalidParameterError(
+                    f"`no_class` must have one entry per target ({self._no_class.size}), got shape {nowhere.shape}."
+                )
         self._counts += batch
-        touched = np.flatnonzero(batch.any(axis=1))
+        self._no_class += nowhere
+        touched = np.flatnonzero(batch.any(axis=1) | (nowhere > 0))
         for start in range(0, touched.size, self._block):
             self._decide(touched[start : start + self._block])
 
@@ -145,7 +156,17 @@ class SequentialCertificates:
         """Log-wealth of the bets on (or against) the next radius, for each other class; -inf for the class itself."""
         sign = -1.0 if against else 1.0
         threshold = sign * self._thresholds[targets, self._radius[targets] + 1][:, None]
-        earlier, now = (self._outcomes(table[targets], targets) for table in (self._selection, self._counts))
+        majority = self.prediction[targets][:, None]
+        earlier = self._outcomes(
+            np.take_along_axis(self._selection[targets], majority, axis=1),
+            self._selection_possible[targets],
+            np.full((targets.size, 1), self._num_selection),
+        )
+        now = self._outcomes(
+            np.take_along_axis(self._counts[targets], majority, axis=1),
+            self._counts[targets] + self._no_class[targets][:, None],
+            self.num_samples[targets][:, None],
+        )
         if against:
             earlier, now = ((losses, wins, samples) for wins, losses, samples in (earlier, now))
         weights = stake_weights(*earlier, threshold=threshold)
@@ -153,10 +174,10 @@ class SequentialCertificates:
         wealth[np.arange(targets.size), self.prediction[targets]] = -np.inf
         return wealth
 
-    def _outcomes(self, counts: IntArray, targets: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    @staticmethod
+    def _outcomes(wins: IntArray, losses: IntArray, samples: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Return wins, losses and samples of the reported class against each class."""
-        chosen = np.take_along_axis(counts, self.prediction[targets][:, None], axis=1)
-        return np.broadcast_to(chosen, counts.shape), counts, counts.sum(axis=1, keepdims=True)
+        return np.broadcast_to(wins, losses.shape), losses, samples
 
     def _only_itself(self, targets: IntArray) -> NDArray[np.bool_]:
         return np.asarray(np.arange(self._selection.shape[1]) == self.prediction[targets][:, None])

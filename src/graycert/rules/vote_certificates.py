@@ -15,7 +15,6 @@ from graycert.rules.radius import certified_radius
 from graycert.rules.rule import COUNT_RULES, RULES
 from graycert.rules.status import Status
 from graycert.statistics import EstimationVotes, SelectionVotes
-from graycert.statistics.votes import row_sum
 
 if TYPE_CHECKING:
     from graycert.bounds import DeltaBounds
@@ -62,7 +61,8 @@ def certify_votes(
     \quad\text{for all } c \ne y^*$$
 
     The reported class y* has most selection votes (at a tie the lowest index). Abstaining is the same
-    rule at ρ = 0, where Δ = 0.
+    rule at ρ = 0, where Δ = 0. Votes for no class (draws whose scores single out none) count against y*, for every
+    other class.
 
     Guarantee:
         With rules "sound" and "difference", and estimation votes independent of the selection votes, the event "some
@@ -210,7 +210,7 @@ def _selection(votes: ArrayLike | SelectionVotes) -> SelectionVotes:
         raise InvalidParameterError(
             "`selection_votes` must be selection votes, got EstimationVotes. Are the two arguments swapped?"
         )
-    return SelectionVotes(np.asarray(votes), row_sum("selection_votes", votes))
+    return SelectionVotes.drawn(votes)
 
 
 def _estimation(votes: ArrayLike | EstimationVotes) -> EstimationVotes:
@@ -221,4 +221,4 @@ def _estimation(votes: ArrayLike | EstimationVotes) -> EstimationVotes:
             "`estimation_votes` must be estimation votes, got SelectionVotes. The votes that chose the "
             "class cannot bound its probability: draw new ones."
         )
-    return EstimationVotes(np.asarray(votes), row_sum("estimation_votes", votes))
+    return EstimationVotes.drawn(votes)

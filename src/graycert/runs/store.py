@@ -22,6 +22,7 @@ from graycert.certificates import Certificates
 from graycert.errors import GraycertError, InvalidFileError
 from graycert.runs.columns import DERIVED, from_columns, to_columns
 from graycert.runs.config_file import FORMAT_VERSION, check_version, config_text, read_config, stored_setup
+from graycert.runs.damaged import one_error
 from graycert.runs.page import render_report
 from graycert.runs.view import report_view
 from graycert.runs.votes_file import AGAIN, arrays_of, collective_of, read_votes, readable, write_votes
@@ -37,6 +38,7 @@ CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
 FILES = (CONFIG, TABLE, VOTES, SUMMARY, REPORT)
 MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its model
 _VERSION_KEY = b"graycert_format_version"
+_LARGEST_RATIO = 2_000  # zstd and runs of equal values compress further, but tables of targets do not
 
 
 def save_run(certificates: Certificates, directory: str | Path, *, overwrite: bool = False) -> Path:
@@ -113,6 +115,11 @@ def load_run(directory: str | Path, *, need_report: bool = True) -> Certificates
     folder = Path(directory).expanduser()
     if not folder.is_dir():
         raise InvalidFileError(f"{folder} is no folder. Give the folder that `graycert certify` wrote.")
+    with one_error(folder, "reading them"):
+        return _load(folder, need_report=need_report)
+
+
+def _load(folder: Path, *, need_report: bool) -> Certificates:
     config = read_config(folder / CONFIG)
     for name in FILES:
         if not (folder / name).is_file() and (need_report or name != REPORT):
@@ -203,6 +210,7 @@ def _read_table(path: Path) -> dict[str, Any]:
 
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            _refuse_bomb(file.metadata, size=path.stat().st_size)
             table = file.read()
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0]
@@ -217,6 +225,18 @@ def _read_table(path: Path) -> dict[str, Any]:
         values = table[name].to_pylist() if is_text else table[name].to_numpy()
         columns[name] = np.array(values, dtype=np.str_) if is_text else values
     return columns
+
+
+def _refuse_bomb(metadata: Any, *, size: int) -> None:
+    """Refuse a table that promises more than a file of this size can hold, before memory is taken for it.
+
+    Raises:
+        ValueError: If it does.
+    """
+    promised = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
+    cells = metadata.num_rows * metadata.num_columns
+    if not 0 <= promised <= _LARGEST_RATIO * size or not 0 <= cells <= _LARGEST_RATIO * size:
+        raise ValueError(f"{metadata.num_rows} rows of {metadata.num_columns} columns in {size} bytes")
 
 
 def _read_summary(path: Path) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 import contextlib
 import dataclasses
+import math
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from graycert.runs.config_file import FORMAT_VERSION, check_version, stored_arra
 from graycert.smoothing import Smoothing
 
 AGAIN = "Certify again, or restore the file."
+_LARGEST_RATIO = 1_100  # deflate compresses by no more than 1,032
 _COLLECTIVE, _FIELDS = "collective_", dataclasses.fields(CollectiveCertificate)
 
 
@@ -38,6 +40,7 @@ def read_votes(path: Path) -> dict[str, NDArray[Any]]:
         archive = np.load(file, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise ValueError("a single array")
+        _refuse_bombs(file)
         with archive:
             arrays = {name: archive[name] for name in archive.files}
     version = arrays.pop("format_version", None)
@@ -45,6 +48,26 @@ def read_votes(path: Path) -> dict[str, NDArray[Any]]:
     if "targets" not in arrays:
         raise InvalidFileError(f"{path} must hold `targets`, got {sorted(arrays)}. {AGAIN}")
     return arrays
+
+
+def _refuse_bombs(file: BinaryIO) -> None:
+    """Refuse members whose header promises other arrays than the file can hold, before memory is taken for them.
+
+    Raises:
+        ValueError: If one does.
+    """
+    formats = np.lib.format
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            if member.file_size > _LARGEST_RATIO * member.compress_size + 1_000:
+                raise ValueError(f"{member.filename} cannot be of {member.file_size} bytes")
+            with archive.open(member) as entry:
+                version = formats.read_magic(entry)
+                read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
+                shape, _, dtype = read(entry)
+                length = entry.tell() + math.prod(shape) * dtype.itemsize
+            if length != member.file_size or max(shape, default=0) > max(member.file_size, 1):
+                raise ValueError(f"{member.filename} promises shape {shape} of {dtype} in {member.file_size} bytes")
 
 
 def arrays_of(path: Path, arrays: dict[str, NDArray[Any]], smoothing: Smoothing) -> dict[str, NDArray[Any]]:

@@ -34,6 +34,7 @@ def statement(certificates: Certificates) -> tuple[str, ...]:
         _direction(certificates),
         *([collective_text(certificates)] if certificates.collective is not None else []),
         _abstained(certificates),
+        *_for_no_class(certificates),
     )
 
 
@@ -96,7 +97,7 @@ def _direction(c: Certificates) -> str:
 
 def _abstained(c: Certificates) -> str:
     abstained = int(np.count_nonzero(c.radius < 0))
-    if c.setup.draws is None:
+    if c.setup.draws is None and not abstained:
         return f"Each of the {len(c):,} targets has a prediction."
     if abstained:
         return (
@@ -104,6 +105,17 @@ def _abstained(c: Certificates) -> str:
             "(radius -1) and count as wrong and as not certified."
         )
     return f"For each of the {len(c):,} targets the votes single out a class."
+
+
+def _for_no_class(c: Certificates) -> list[str]:
+    for_none, total = c.votes_for_no_class
+    if not for_none:
+        return []
+    return [
+        f"In {percent_upward(for_none, total)} of the votes the model's scores single out no class: one is not a number, "
+        "or several are exactly the largest. They count for no class, and against the reported one as if another had "
+        "them: what is said above holds however they are decided."
+    ]
 
 
 def collective_text(certificates: Certificates) -> str:
@@ -264,6 +276,9 @@ def summary_record(certificates: Certificates) -> dict[str, Any]:
         "abstain_ratio": abstain_ratio(c.radius),
         "per_radius": ratio_table(c),
     }
+    for_none, total = c.votes_for_no_class
+    if for_none:
+        record["share_for_no_class"] = for_none / total
     if c.labels is not None:
         record["clean_accuracy"] = clean_accuracy(c.radius, prediction=c.prediction, labels=c.labels)
     return record

@@ -22,6 +22,7 @@ from graycert.sampling.layered_field import InEdges, layered_field
 from graycert.sampling.layers import Layer, arguments_of, check_magnitudes, kernel_of, project, split_layers
 from graycert.sampling.operations import NormalisedSum, Operation, PlainSum, SoftMedoid, UnknownModelError
 from graycert.sampling.placed_smoothing import AnySmoothing
+from graycert.sampling.scores import prediction_type
 from graycert.sampling.streams import CoinStream, Purpose
 
 Progress = Callable[[int], None]
@@ -105,7 +106,7 @@ class CompiledEngine:
         num_samples: int,
         first_sample: int = 0,
         progress: Progress | None = None,
-    ) -> NDArray[np.int16]:
+    ) -> NDArray[np.signedinteger]:
         """Return the class of every vote, (num_targets, num_samples); see `VotingEngine.predictions`."""
         return self._draw(seed, purpose, num_samples, first_sample, progress, keep=True).predictions
 
@@ -217,7 +218,7 @@ class _Tally:
     """Counts votes of many threads; which thread counts which chunk makes no difference."""
 
     def __init__(self, shape: tuple[int, ...], samples: range, progress: Progress | None, *, keep: bool) -> None:
-        self.predictions = np.empty((shape[0], len(samples) if keep else 0), dtype=np.int16)
+        self.predictions = np.empty((shape[0], len(samples) if keep else 0), dtype=prediction_type(shape[1]))
         self.votes = np.zeros(shape, dtype=np.int64)
         self.near_ties = np.zeros(shape[0], dtype=np.int64)
         self._samples, self._progress = samples, progress

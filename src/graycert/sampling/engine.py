@@ -31,9 +31,9 @@ class Engine(Protocol):
         first_sample: int = 0,
         progress: Progress | None = None,
     ) -> IntArray:
-        """Return votes per target and class, int64 (num_targets, num_classes); each row sums to ``num_samples``.
+        """Return votes per target and class, int64 (num_targets, num_classes).
 
-        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. A tie of scores goes
-        to the class with the lowest index.
+        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. What a row lacks to
+        ``num_samples`` are votes for no class (`graycert.sampling.scores`).
         """
         ...

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
+from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError
+from graycert.models.padding import reads_padding
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip, require_skip_logits
 from graycert.models.rowwise_start import rowwise_start
 from graycert.sampling.disjoint_copies import DisjointCopies
@@ -20,6 +22,7 @@ from graycert.sampling.field_graph import FieldGraph, field_graph, whole_graph
 from graycert.sampling.memory import peak_bytes
 from graycert.sampling.merged_copies import MergedCopies
 from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing
+from graycert.sampling.scores import equal_scores, prediction_type, voted_class
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
@@ -31,6 +34,7 @@ _MOST_COPIES = 256
 _CHUNK = 4096  # sample numbers at a time
 _AGREEMENT_TOLERANCE = 1e-3  # relative to how much logits vary
 _ROUNDING = 1e-5  # relative to the largest logit
+_COMPANY, _COMPANY_UNITS = 12, 2**20  # samples, and nodes and edges, that are compared alone and together
 
 
 @dataclass(frozen=True)
@@ -77,16 +81,16 @@ class VotingEngine:
         first_sample: int = 0,
         progress: Progress | None = None,
     ) -> NDArray[np.int64]:
-        """Return votes per target and class, int64 (num_targets, num_classes); each row sums to ``num_samples``.
+        """Return votes per target and class, int64 (num_targets, num_classes).
 
-        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. A tie of logits
-        goes to the class with the lowest index. Memory does not grow with ``num_samples``.
+        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. What a row lacks to
+        ``num_samples`` are votes for no class (`voted_class`). Memory does not grow with ``num_samples``.
         """
-        num_targets = self.field.targets.numel()
-        total = torch.zeros(num_targets * self.num_classes, dtype=torch.long, device=self.rows.device)
+        num_targets, width = self.field.targets.numel(), self.num_classes - NO_CLASS
+        total = torch.zeros(num_targets * width, dtype=torch.long, device=self.rows.device)
         for target, winner in self._winners(seed, purpose, num_samples, first_sample, progress):
-            total += torch.bincount(target * self.num_classes + winner, minlength=total.numel())
-        return total.reshape(num_targets, self.num_classes).cpu().numpy()
+            total += torch.bincount(target * width + (winner - NO_CLASS), minlength=total.numel())
+        return total.reshape(num_targets, width)[:, -NO_CLASS:].cpu().numpy()
 
     def predictions(
         self,
@@ -96,23 +100,26 @@ class VotingEngine:
         num_samples: int,
         first_sample: int = 0,
         progress: Progress | None = None,
-    ) -> NDArray[np.int16]:
-        """Return the class of every vote that `votes` counts, int16 (num_targets, num_samples), in sample order."""
+    ) -> NDArray[np.signedinteger]:
+        """Return the class of every vote, `NO_CLASS` for none, shape (num_targets, num_samples), in sample order.
+
+        The integers are as wide as the number of classes needs (`prediction_type`).
+        """
         found = [winner for _, winner in self._winners(seed, purpose, num_samples, first_sample, progress)]
         table = torch.cat(found).reshape(num_samples, self.field.targets.numel())
-        return np.ascontiguousarray(table.T.to(torch.int16).cpu().numpy())
+        return np.ascontiguousarray(table.T.cpu().numpy().astype(prediction_type(self.num_classes)))
 
     def _winners(
         self, seed: int, purpose: Purpose, num_samples: int, first_sample: int, progress: Progress | None
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield targets, as positions in the list of targets, and the classes with the largest scores."""
+        """Yield targets, as positions in the list of targets, and the classes that they get votes for."""
         check_integer("num_samples", num_samples, at_least=1)
         num_targets, end, done = self.field.targets.numel(), first_sample + num_samples, 0
         with torch.inference_mode(), evaluation_mode(self.model):
             for low in range(first_sample, end, _CHUNK):
                 samples = torch.arange(low, min(low + _CHUNK, end), device=self.rows.device)
                 for target, scores in self._batches(seed, purpose, samples):
-                    yield target, scores.argmax(dim=1)
+                    yield target, voted_class(scores)
                     before, done = done // num_targets, done + target.numel()
                     if progress is not None and done // num_targets > before:
                         progress(done // num_targets - before)
@@ -203,8 +210,11 @@ def _fastest(reference: VotingEngine, field: FieldGraph, num_layers: int, batch_
     Never assumed: a model may number nodes, or read degrees that a smaller graph does not show. A model that sends
     messages over edges as they are given computes a target's scores from its computation tree, which every candidate
     holds entirely; so candidates can only differ if a module reads more of the graph than arrives, and then the
-    draws of `_situations`, from no interception to nearly everything, show different degrees.
+    draws of `_situations`, from no interception to nearly everything, show different degrees. Some aggregations pad
+    what they gather, or sort it, over the whole pass: so samples are also compared alone and in company.
     """
+    if reads_padding(reference.model):
+        return reference
     where = reference.rows.device
     field = field.to(where)
     visible = torch.cat([field.nodes, torch.tensor([reference.rows.size(0) - 1], device=where)])
@@ -224,7 +234,8 @@ def _fastest(reference: VotingEngine, field: FieldGraph, num_layers: int, batch_
         engine = replace(reference, field=field, rows=reference.rows[visible], draws=draws, name=text)
         try:
             found = (_logits_under(engine, situation, visible) for situation in situations)
-            if all(_agree(ours, theirs) for ours, theirs in zip(found, expected, strict=True)):
+            same = all(_agree(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
+            if same and _same_in_company(engine, situations, visible, num_samples=_company(per_copy)):
                 return engine
         except Exception:  # e.g. one learned row per node: whatever it raises, it needs a larger graph
             continue
@@ -250,8 +261,25 @@ def _situations(reference: VotingEngine) -> list[_Situation]:
     return [
         *(_Situation(reference.smoothing, 2, values) for values in (rows, noise)),
         *(_Situation(nothing, 1, values) for values in (rows, noise)),
-        _Situation(much, 1, noise),
+        _Situation(much, 3, noise),
     ]
+
+
+def _same_in_company(engine: VotingEngine, situations: list[_Situation], visible: Tensor, *, num_samples: int) -> bool:
+    """Compare samples that share a pass with the same samples one by one, for every number of samples per pass."""
+    shared = replace(engine, draws=replace(engine.draws, samples_per_pass=num_samples))
+    almost_all = InterceptionSmoothing(p_delete=0.9, p_ablate=0.1)
+    for situation in (situations[0], situations[-1], replace(situations[-1], smoothing=almost_all)):
+        several = replace(situation, num_samples=num_samples)
+        alone = _logits_under(shared, several, visible, one_by_one=True)
+        if not _agree(_logits_under(shared, several, visible), alone):
+            return False
+    return True
+
+
+def _company(per_copy: int) -> int:
+    """Return how many samples are compared alone and together: some, of large graphs few."""
+    return max(2, min(_COMPANY, _COMPANY_UNITS // per_copy))
 
 
 def _logits_under(
@@ -266,9 +294,10 @@ def _logits_under(
 
 def _agree(ours: Tensor, theirs: Tensor) -> bool:
     """Return whether logits are equal up to rounding, beside how much they vary over samples and targets."""
-    spread = (theirs - theirs.mean(dim=(0, 1))).abs().mean()
-    tolerance = _AGREEMENT_TOLERANCE * spread + _ROUNDING * theirs.abs().amax(dim=-1, keepdim=True)
-    return bool(((ours - theirs).abs() <= tolerance).all())
+    finite = theirs.nan_to_num(0.0, 0.0, 0.0)
+    spread = (finite - finite.mean(dim=(0, 1))).abs().mean()
+    tolerance = _AGREEMENT_TOLERANCE * spread + _ROUNDING * finite.abs().amax(dim=-1, keepdim=True)
+    return equal_scores(ours, theirs, tolerance=tolerance)
 
 
 def _units_within_budget(reference: VotingEngine) -> int:
@@ -292,8 +321,8 @@ def skip_logits_of(model: nn.Module, x: Tensor) -> Tensor | None:
     return torch.as_tensor(model.skip_logits(x.clone()))  # type: ignore[operator]
 
 
-def check_scores(out: Any, *, num_nodes: int, x: Tensor) -> Tensor:
-    """Return the output of a model on clean features if it is (num_nodes, num_classes) and finite.
+def check_scores(out: Any, *, num_nodes: int, x: Tensor, finite: bool = True) -> Tensor:
+    """Return the output of a model if it is (num_nodes, num_classes), and finite, as on clean features it must be.
 
     Raises:
         InvalidParameterError: If it is not.
@@ -304,7 +333,7 @@ def check_scores(out: Any, *, num_nodes: int, x: Tensor) -> Tensor:
             f"`model` must return scores of shape ({num_nodes}, num_classes) with at least two classes, got {shape}. "
             f"It is called as model(x, edge_index) with x of shape {tuple(x.shape)}."
         )
-    if not bool(torch.isfinite(out).all()):
+    if finite and not bool(torch.isfinite(out).all()):
         raise InvalidParameterError(
             "`model` must return finite scores on the clean graph, got NaN or infinity. Check the weights and features."
         )

@@ -1,16 +1,22 @@
 """Votes by a fixed number of draws, and what they can certify at best, said before they are drawn."""
 
 import warnings
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from typing import Any
+
+from numpy.typing import NDArray
 
 from graycert._progress import Advance, progress_bar
-from graycert._types import FloatArray
+from graycert._types import FloatArray, IntArray
 from graycert.draws import Draws
 from graycert.problem import Problem
 from graycert.rules import check_can_certify
 from graycert.sampling.engine import Engine
 from graycert.sampling.streams import Purpose
+from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays
+from graycert.statistics import EstimationVotes, SelectionVotes
 
 
 def foresee(problem: Problem, delta_upper: FloatArray, *, num_classes: int, num_estimation: int) -> None:
@@ -29,13 +35,43 @@ def foresee(problem: Problem, delta_upper: FloatArray, *, num_classes: int, num_
 
 
 def fixed_votes(engine: Engine, problem: Problem) -> Arrays:
-    """Draw n0 and n1 votes for every target."""
+    """Draw n0 and n1 votes for every target.
+
+    Raises:
+        UnsoundSetupError: ``scores-single-out-no-class``, once the n0 votes show it.
+    """
     draws = the_draws(problem)
     seed = problem.setup.seed
     with drawing(problem) as advance:
         selection = engine.votes(seed, Purpose.SELECTION, num_samples=draws.num_selection, progress=advance)
+        chosen = selection_arrays(problem, selection, num_samples=draws.num_selection)
         estimation = engine.votes(seed, Purpose.ESTIMATION, num_samples=draws.num_estimation, progress=advance)
-    return {"selection_votes": selection, "estimation_votes": estimation}
+    return chosen | estimation_arrays(estimation, draws.num_estimation - estimation.sum(axis=1))
+
+
+def selection_arrays(problem: Problem, votes: IntArray, *, num_samples: int) -> Arrays:
+    """Return selection votes for the result; say if some are for no class.
+
+    Raises:
+        UnsoundSetupError: ``scores-single-out-no-class``, if most are.
+    """
+    no_class = num_samples - votes.sum(axis=1)
+    refuse_open_votes(problem, for_none=int(no_class.sum()), total=num_samples * no_class.size)
+    return {"selection_votes": votes, **({"selection_no_class": no_class} if no_class.any() else {})}
+
+
+def estimation_arrays(votes: IntArray, no_class: IntArray) -> Arrays:
+    """Return estimation votes for the result, and those for no class if there are any."""
+    return {"estimation_votes": votes, **({"estimation_no_class": no_class} if no_class.any() else {})}
+
+
+def counted_votes(drawn: Mapping[str, NDArray[Any]], rows: Any = slice(None)) -> tuple[SelectionVotes, EstimationVotes]:
+    """Return both kinds of votes of some targets, from the arrays of a result."""
+    selection, estimation = (
+        (drawn[f"{kind}_votes"][rows], drawn[f"{kind}_no_class"][rows] if f"{kind}_no_class" in drawn else None)
+        for kind in ("selection", "estimation")
+    )
+    return SelectionVotes.drawn(*selection), EstimationVotes.drawn(*estimation)
 
 
 def drawing(problem: Problem) -> AbstractContextManager[Advance]:

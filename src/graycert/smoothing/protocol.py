@@ -186,6 +186,11 @@ class Smoothing(Parameters, ABC):
         del reorder
         return self
 
+    def axes(self, setup: "Setup") -> Mapping[str, int]:
+        """Return the sizes of axes of what it adds that follow from the set-up, by name."""
+        del setup
+        return {}
+
     def check_graph(self, *, num_edges: int, num_nodes: int) -> None:
         """Refuse parameters that are not of a graph with so many edges and nodes."""
 

@@ -10,6 +10,7 @@ from graycert.certificates import Certificates
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
 from graycert.graph import CanonicalGraph, graph_fingerprint
+from graycert.problem import feature_array
 from graycert.rules import CollectiveCertificate
 from graycert.runs.verify.findings import VerificationCheck
 
@@ -25,7 +26,7 @@ def compare_fingerprint(stored: Certificates, graph: Any) -> VerificationCheck:
     s = stored.setup
     expected, found = (
         s.graph_fingerprint,
-        graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, graph.x.cpu().numpy()),
+        graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, feature_array(graph.x)),
     )
     sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
     same = found == expected and sizes == (s.num_nodes, s.num_edges)
@@ -72,7 +73,7 @@ def compare_split(stored: Certificates, graph: Any) -> Iterator[VerificationChec
         made = _SPLITS[split["kind"]](
             graph, seed=split["seed"], per_class=split["per_class"], test_fraction=split["test_fraction"]
         )
-    except (KeyError, TypeError, GraycertError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RuntimeError, GraycertError) as error:
         yield VerificationCheck(name="targets", passed=False, detail=f"the split cannot be made again: {error}")
         return
     same = np.array_equal(made.test.nodes.cpu().numpy(), stored.targets)

@@ -6,7 +6,7 @@ from typing import Any
 
 from graycert.certificates import Certificates
 from graycert.data import load_graph
-from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
 
 
 def rebuild_graph(
@@ -48,4 +48,11 @@ def rebuild_graph(
         raise type(error)(
             f"{error} The run's config.toml names the graph {named.get('source')!r} and the node table "
             f"{named.get('nodes')!r}; if they have moved, pass `--graph`, and `--nodes` if there was a node table."
+        ) from error
+    except (GraycertError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # the run names something that is no place, or no option
+        raise InvalidFileError(
+            f"config.toml: [provenance.graph] must say where the graph is, got {dict(named)!r} "
+            f"({type(error).__name__}: {error}). Pass the graph that was certified."
         ) from error

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graycert.certificates import Certificates
+from graycert.errors import GraycertError
 from graycert.graph import CanonicalGraph
 from graycert.problem import Execution
 from graycert.runs.verify.findings import VerificationCheck
@@ -17,7 +18,16 @@ if TYPE_CHECKING:  # models and engines are loaded only where votes are drawn ag
 def redraw(
     stored: Certificates, graph: Any, model: "nn.Module", ablation_token: "Tensor | None"
 ) -> Iterator[VerificationCheck]:
-    """Audit the model again and compare what it gives with what is stored."""
+    """Audit the model again and compare what it gives with what is stored; a refusal is a difference."""
+    try:
+        yield from _drawn_again(stored, graph, model, ablation_token)
+    except GraycertError as error:
+        yield VerificationCheck(name="model audit", passed=False, detail=f"the model is refused: {error}")
+
+
+def _drawn_again(
+    stored: Certificates, graph: Any, model: "nn.Module", ablation_token: "Tensor | None"
+) -> Iterator[VerificationCheck]:
     from graycert.certification import certify
 
     s = stored.setup

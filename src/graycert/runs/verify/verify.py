@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from graycert.certificates import Certificates
 from graycert.data import validate_data
+from graycert.runs.damaged import one_error
 from graycert.runs.verify import comparisons, stored_files
 from graycert.runs.verify.findings import Verification
 from graycert.runs.verify.graph_again import rebuild_graph
+from graycert.runs.verify.model_beside import ask_model, model_beside
 from graycert.runs.verify.recomputation import recompute
 from graycert.runs.verify.redrawing import redraw
 
@@ -27,7 +29,10 @@ def verify(
 
     Receptive fields, eligible nodes and Δ̄ are computed from the graph, then classes, bounds, radii and status from
     these and the votes, then summary and report. Classes, radii and counts must be equal; floats may differ by
-    1e-12.
+    1e-12. A model that the run keeps is asked what it can say without a draw: whether it shows the target past the
+    smoothing, how deep it is, its classes and features, its convolutions.
+
+    The work is bounded by the graph and the size of the files, whatever they hold.
 
     Args:
         directory: A run directory.
@@ -41,7 +46,7 @@ def verify(
         All comparisons; ``.passed`` says whether all agree.
 
     Raises:
-        InvalidFileError: If the run or its graph cannot be read.
+        InvalidFileError: If the run or its graph cannot be read, or the run holds what no run can.
         InvalidParameterError: If the run does not say which graph it is about and ``data`` is missing.
 
     References:
@@ -53,17 +58,21 @@ def verify(
     validate_data(graph)
     checks = [comparisons.compare_fingerprint(stored, graph)]
     same_graph = checks[0].passed
-    recomputed, names = recompute(stored, graph if same_graph else None)
-    if same_graph:
-        checks += [*comparisons.compare_identity(stored, graph), *comparisons.compare_split(stored, graph)]
-    checks += comparisons.compare_arrays(stored, recomputed, names)
-    if stored.collective is not None and all(check.passed for check in checks if check.name == "collective"):
-        recomputed = recomputed.replace(collective=stored.collective)  # another solver may prove more
-    checks.append(stored_files.compare_summary(folder, recomputed))
-    not_redone = _not_recomputed(stored, names, same_graph=same_graph)
-    checks += stored_files.compare_report(folder, stored, recomputed, not_redone)
-    checks += stored_files.compare_weights(folder, stored, not_redone)
-    if model is not None and same_graph:
+    with one_error(folder, "computing them again"):
+        recomputed, names = recompute(stored, graph if same_graph else None)
+        if same_graph:
+            checks += [*comparisons.compare_identity(stored, graph), *comparisons.compare_split(stored, graph)]
+        checks += comparisons.compare_arrays(stored, recomputed, names)
+        if stored.collective is not None and all(check.passed for check in checks if check.name == "collective"):
+            recomputed = recomputed.replace(collective=stored.collective)  # another solver may prove more
+        checks.append(stored_files.compare_summary(folder, recomputed))
+        not_redone = _not_recomputed(stored, names, same_graph=same_graph)
+        checks += stored_files.compare_report(folder, stored, recomputed, not_redone)
+        checks += stored_files.compare_weights(folder, stored, not_redone)
+    beside = model if model is not None else model_beside(folder)
+    said = [] if beside is None or not same_graph else list(ask_model(stored, graph, beside))
+    checks += said
+    if model is not None and same_graph and all(check.passed for check in said):
         checks += redraw(stored, graph, model, ablation_token)
     else:
         steps = stored.setup.num_layers

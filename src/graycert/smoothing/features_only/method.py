@@ -8,15 +8,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graycert._types import IntArray
+from graycert._types import NO_CLASS, IntArray
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import eligible_nodes
 from graycert.graph.receptive_field import receptive_fields
 from graycert.problem import Problem, classified
 from graycert.sampling import evaluation_mode
+from graycert.sampling.scores import voted_class
 from graycert.sampling.voting import check_scores, skip_logits_of
 from graycert.setup import Setup
 from graycert.smoothing.model_check import audited
+from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.threats import NodeFeatureThreat, NodeThreat
 
@@ -64,21 +66,24 @@ class FeaturesOnlyMethod(Method):
             whole = check_scores(model(x, problem.data.edge_index.to(where)), num_nodes=x.size(0), x=x)
             own = [_alone(model, x[target : target + 1]) for target in problem.targets.tolist()]
         setup = classified(problem, num_classes=whole.size(1), engine="torch, one node per pass")
-        return setup, {"own_prediction": torch.stack(own).cpu().numpy()}
+        classes = torch.stack(own).cpu().numpy()
+        refuse_open_votes(problem, for_none=int(np.count_nonzero(classes == NO_CLASS)), total=classes.size)
+        return setup, {"own_prediction": classes}
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
-        """Certify against all eligible nodes, if the target itself is not one of them."""
+        """Certify against all eligible nodes, if the target itself is not one of them; abstain without a class."""
         prediction: IntArray = drawn["own_prediction"].astype(np.int64)
-        return {"prediction": prediction, "radius": np.where(problem.exposed(), 0, found.arrays["num_eligible"])}
+        radius = np.where(problem.exposed(), 0, found.arrays["num_eligible"])
+        return {"prediction": np.maximum(prediction, 0), "radius": np.where(prediction == NO_CLASS, -1, radius)}
 
 
 def _alone(model: nn.Module, row: Tensor) -> Tensor:
-    """Return the class of a graph of one node without edges; NaN and infinite scores count as they compare."""
+    """Return the class of a graph of one node without edges, `NO_CLASS` if its scores single out none."""
     edges = torch.empty(2, 0, dtype=torch.long, device=row.device)
     scores: Tensor = model(row, edges)[0]
     skip = skip_logits_of(model, row)
     scores = scores if skip is None else scores + skip[0]
-    return scores.argmax()
+    return voted_class(scores)
 
 
 METHOD = FeaturesOnlyMethod()

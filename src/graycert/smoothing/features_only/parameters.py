@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graycert._fields import Field
+from graycert._types import NO_CLASS
 from graycert.smoothing.protocol import Claim, Smoothing
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class FeaturesOnly(Smoothing):
             "own_prediction",
             "int",
             ("targets",),
-            "The class of each target, from its own features.",
+            "The class of each target, from its own features; -1 where the scores single out none.",
             stage="drawn",
-            at_least=0,
+            at_least=NO_CLASS,
             at_most="classes",
         ),
     )

@@ -20,13 +20,20 @@ from graycert.rules import certify_counts
 from graycert.rules.event_search import search
 from graycert.sampling import Purpose, choose_engine
 from graycert.setup import Setup
-from graycert.smoothing.fixed_votes import drawing, fixed_votes, foresee, the_draws
+from graycert.smoothing.fixed_votes import (
+    counted_votes,
+    drawing,
+    estimation_arrays,
+    fixed_votes,
+    foresee,
+    selection_arrays,
+    the_draws,
+)
 from graycert.smoothing.interception.event_aware import event_aware_radii
 from graycert.smoothing.interception.until_decided import conclude_batches, draw_until_decided
 from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
-from graycert.statistics import EstimationVotes, SelectionVotes
-from graycert.statistics.votes import row_sum
+from graycert.statistics.votes import count_classes
 from graycert.threats import NodeThreat, StructuralThreat, Threat
 
 
@@ -108,15 +115,12 @@ class InterceptionMethod(Method):
             return setup, fixed_votes(engine, problem)
         with drawing(problem) as advance:
             selection = engine.votes(setup.seed, Purpose.SELECTION, num_samples=draws.num_selection, progress=advance)
+            chosen = selection_arrays(problem, selection, num_samples=draws.num_selection)
             singles = engine.predictions(
                 setup.seed, Purpose.ESTIMATION, num_samples=draws.num_estimation, progress=advance
             )
-        estimation = count_predictions(singles, num_classes=engine.num_classes)
-        return setup, {
-            "selection_votes": selection,
-            "estimation_votes": estimation,
-            "estimation_predictions": singles,
-        }
+        counted = estimation_arrays(*count_classes(singles, num_classes=engine.num_classes))
+        return setup, {**chosen, **counted, "estimation_predictions": singles}
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
         """Conclude by the rule asked for."""
@@ -124,11 +128,9 @@ class InterceptionMethod(Method):
         if setup.the_rule.needs == "batches":
             arrays = conclude_batches(problem, found.arrays["delta_upper"], drawn)
             return arrays | _attackers(arrays["radius"], found, {})
-        selection, estimation = drawn["selection_votes"], drawn["estimation_votes"]
         by_counts = "sound" if setup.the_rule.needs == "predictions" else setup.rule
         votes = certify_counts(
-            SelectionVotes(selection, row_sum("selection_votes", selection)),
-            EstimationVotes(estimation, row_sum("estimation_votes", estimation)),
+            *counted_votes(drawn),
             found.arrays["delta_upper"],
             alpha=problem.level,
             rule=by_counts,
@@ -167,14 +169,6 @@ class InterceptionMethod(Method):
             threat=threat,
             num_layers=problem.num_layers,
         )
-
-
-def count_predictions(predictions: NDArray[Any], *, num_classes: int) -> IntArray:
-    """Return votes per class from the class of each vote, shape (num_targets, num_classes)."""
-    votes = np.zeros((predictions.shape[0], num_classes), dtype=np.int64)
-    for number in range(num_classes):
-        votes[:, number] = np.count_nonzero(predictions == number, axis=1)
-    return votes
 
 
 def _resolved(setup: Setup) -> Threat:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from graycert._fields import Field
 from graycert._parameters import parameter
-from graycert._types import BoolArray, FloatArray
+from graycert._types import NO_CLASS, BoolArray, FloatArray
 from graycert._validation import check_mask, check_probability
 from graycert.draws import Draws, UntilDecided
 from graycert.errors import InvalidParameterError
@@ -82,11 +82,11 @@ class InterceptionSmoothing(Smoothing):
             "estimation_predictions",
             "int",
             ("targets", "samples"),
-            "The class of each estimation vote, which the event-aware rule needs.",
+            "The class of each estimation vote, which the event-aware rule needs; -1 for none.",
             stage="drawn",
             optional=True,
             given_for=("predictions",),
-            at_least=0,
+            at_least=NO_CLASS,
             at_most="classes",
             dtype="int16",
         ),
@@ -98,6 +98,16 @@ class InterceptionSmoothing(Smoothing):
             stage="drawn",
             optional=True,
             given_for=("batches",),
+            at_least=0,
+            dtype="int32",
+        ),
+        Field(
+            "estimation_batches_no_class",
+            "int",
+            ("targets", "batches"),
+            "Estimation votes between two looks that single out no class; None for zeros.",
+            stage="drawn",
+            optional=True,
             at_least=0,
             dtype="int32",
         ),
@@ -131,6 +141,10 @@ class InterceptionSmoothing(Smoothing):
     p_ablate: float | FloatArray = parameter(
         help="Chance of ablating a node's features.", label="Node ablation p_a", option=float, per="node"
     )
+
+    def axes(self, setup: "Setup") -> dict[str, int]:
+        """Return how many samples have a prediction."""
+        return {"samples": setup.draws.num_estimation} if isinstance(setup.draws, Draws) else {}
 
     def __post_init__(self) -> None:
         """Check the domains; copy and lock arrays."""

@@ -12,8 +12,9 @@ from graycert.problem import Problem
 from graycert.rules import SequentialCertificates
 from graycert.sampling import Purpose
 from graycert.sampling.compiled import CompiledEngine
-from graycert.smoothing.fixed_votes import drawing
+from graycert.smoothing.fixed_votes import drawing, estimation_arrays, selection_arrays
 from graycert.smoothing.protocol import Arrays
+from graycert.statistics import SelectionVotes
 
 
 def draw_until_decided(
@@ -29,12 +30,17 @@ def draw_until_decided(
 
     Returns:
         Votes in all, and per batch: ``estimation_batches``, shape (num_targets, num_batches, num_classes).
+
+    Raises:
+        UnsoundSetupError: ``scores-single-out-no-class``, once the selection votes show it.
     """
     draws, seed = _draws(problem), problem.setup.seed
     batches: list[IntArray] = []
+    for_none: list[IntArray] = []
     with drawing(problem) as advance:
         selection = engine.votes(seed, Purpose.SELECTION, num_samples=draws.num_selection, progress=advance)
-        certificates = _certificates(problem, selection, delta_upper)
+        chosen = selection_arrays(problem, selection, num_samples=draws.num_selection)
+        certificates = _certificates(problem, chosen, delta_upper)
         shrinking = _ShrinkingEngine(engine, problem.targets, engine_for)
         for first in range(0, draws.max_estimation, draws.batch):
             undecided = certificates.undecided
@@ -42,14 +48,18 @@ def draw_until_decided(
                 break
             size = min(draws.batch, draws.max_estimation - first)
             votes = shrinking.votes(undecided, seed, first_sample=first, num_samples=size)
-            certificates.update(votes)
+            no_class = np.where(undecided, size - votes.sum(axis=1), 0)
+            certificates.update(votes, no_class)
             batches.append(votes)
+            for_none.append(no_class)
             advance(size, f"{int(certificates.undecided.sum()):,} targets undecided")
     table = np.stack(batches, axis=1) if batches else np.zeros((selection.shape[0], 0, selection.shape[1]), np.int64)
+    beside = np.stack(for_none, axis=1) if for_none else np.zeros(table.shape[:2], np.int64)
     return {
-        "selection_votes": selection,
-        "estimation_votes": table.sum(axis=1, dtype=np.int64),
+        **chosen,
+        **estimation_arrays(table.sum(axis=1, dtype=np.int64), beside.sum(axis=1)),
         "estimation_batches": table,
+        **({"estimation_batches_no_class": beside} if beside.any() else {}),
     }
 
 
@@ -59,10 +69,10 @@ def conclude_batches(problem: Problem, delta_upper: FloatArray, drawn: Mapping[s
     A radius is never taken back, so batches that a wider threat or a stricter level would still have asked for are
     only missed: the radius is then smaller than it could be, and the target is marked as undecided.
     """
-    certificates = _certificates(problem, drawn["selection_votes"], delta_upper)
-    batches = drawn["estimation_batches"]
+    certificates = _certificates(problem, drawn, delta_upper)
+    batches, for_none = drawn["estimation_batches"], drawn.get("estimation_batches_no_class")
     for number in range(batches.shape[1]):
-        certificates.update(batches[:, number].astype(np.int64))
+        certificates.update(batches[:, number], None if for_none is None else for_none[:, number])
     return {
         "prediction": certificates.prediction,
         "radius": certificates.radius,
@@ -71,7 +81,10 @@ def conclude_batches(problem: Problem, delta_upper: FloatArray, drawn: Mapping[s
     }
 
 
-def _certificates(problem: Problem, selection: IntArray, delta_upper: FloatArray) -> SequentialCertificates:
+def _certificates(
+    problem: Problem, drawn: Mapping[str, NDArray[Any]], delta_upper: FloatArray
+) -> SequentialCertificates:
+    selection = SelectionVotes.drawn(drawn["selection_votes"], drawn.get("selection_no_class"))
     return SequentialCertificates(selection, delta_upper, alpha=problem.level, give_up=_draws(problem).give_up)
 
 

@@ -10,22 +10,25 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
-from graycert._types import IntArray
+from graycert._types import NO_CLASS, IntArray
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
+from graycert.models.padding import reads_padding
 from graycert.models.protocol import RowwiseStart, evaluate
 from graycert.models.rowwise_start import rowwise_start
 from graycert.sampling.engine import Progress
 from graycert.sampling.field_graph import FieldGraph, field_graph, whole_graph
 from graycert.sampling.interception import ablate, disjoint_copies
+from graycert.sampling.scores import equal_scores, voted_class
 from graycert.sampling.streams import CoinStream, Purpose, mix
 from graycert.sampling.voting import ablation_row, check_scores, evaluation_mode, skip_logits_of
 from graycert.smoothing.randomized_ablation.parameters import RandomizedAblation
 
 _ENTRIES_PER_PASS = 2**22  # of the rows and edges of all copies in one forward pass: some 16 MiB
 _MOST_COPIES = 256
+_COMPANY = 8  # draws that are compared alone and together
 
 
 def kept_nodes(stream: CoinStream, samples: Tensor, nodes: Tensor, *, num_kept: int) -> Tensor:
@@ -124,10 +127,10 @@ class RandomizedAblationEngine:
         first_sample: int = 0,
         progress: Progress | None = None,
     ) -> IntArray:
-        """Return votes per target and class, int64 (num_targets, num_classes); each row sums to ``num_samples``.
+        """Return votes per target and class, int64 (num_targets, num_classes).
 
-        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. A tie of scores goes
-        to the class with the lowest index.
+        Sample numbers ``first_sample ... first_sample + num_samples - 1`` of the stream are drawn. What a row lacks to
+        ``num_samples`` are votes for no class (`graycert.sampling.scores`).
         """
         check_integer("num_samples", num_samples, at_least=1)
         samples = torch.arange(first_sample, first_sample + num_samples, device=self.rows.device)
@@ -136,8 +139,8 @@ class RandomizedAblationEngine:
         with torch.inference_mode(), evaluation_mode(self.model):
             for domain in self.domains:
                 for scores in self._batches(domain, CoinStream(seed, purpose), samples):
-                    ones = torch.nn.functional.one_hot(scores.argmax(dim=2), self.num_classes)
-                    votes[domain.places] += ones.sum(dim=0).cpu().numpy()
+                    ones = torch.nn.functional.one_hot(voted_class(scores) - NO_CLASS, self.num_classes - NO_CLASS)
+                    votes[domain.places] += ones.sum(dim=0)[:, -NO_CLASS:].cpu().numpy()
                     done += scores.size(0)
                     if progress is not None and done // len(self.domains) > reported:
                         progress(done // len(self.domains) - reported)
@@ -233,7 +236,7 @@ def build_randomized_ablation_engine(
     domains = _domains(edge_index, targets, smoothing, num_nodes=x.size(0), num_layers=num_layers, where=where)
     with torch.inference_mode(), evaluation_mode(model):
         blank, edges = token.expand(x.size(0), -1), edge_index.to(where)
-        scores = check_scores(model(blank, edges), num_nodes=x.size(0), x=x)
+        scores = check_scores(model(blank, edges), num_nodes=x.size(0), x=x, finite=False)
         split = None if smoothing.scope == "global" else rowwise_start(model, x, edges, model(x, edges))
         engine = RandomizedAblationEngine(
             model=split or model,
@@ -258,8 +261,8 @@ def _refuse_memory(engine: RandomizedAblationEngine) -> None:
     """Evaluate a draw, another one, and the first again: on the CPU its scores must be the same bit for bit."""
     first, second = (torch.tensor([number], device=engine.rows.device) for number in (0, 1))
     before, _, after = (engine.scores(engine.domains[0], 0, Purpose.AUDIT, draw) for draw in (first, second, first))
-    same = torch.equal if before.device.type == "cpu" else torch.allclose
-    if not same(before, after):
+    rounding = 0.0 if before.device.type == "cpu" else 1e-5 * float(before.nan_to_num(0.0, 0.0, 0.0).abs().max())
+    if not equal_scores(before, after, tolerance=rounding):
         raise UnsoundSetupError(
             "not-deterministic",
             "`model` must be a function of x and edge_index in evaluation mode, but the same input gave two outputs. "
@@ -301,13 +304,25 @@ def _skip_logits(model: nn.Module, x: Tensor) -> Tensor | None:
 
 
 def _on_the_field(engine: RandomizedAblationEngine, domain: AblationDomain, num_layers: int) -> AblationDomain:
-    """Return the domain evaluated on receptive fields if, on two draws, that gives the scores of the whole graph."""
+    """Return the domain evaluated on receptive fields if that gives the scores of the whole graph, alone and together.
+
+    Two draws are compared with the whole graph, and some that share a pass with the same draws one by one.
+    """
+    if reads_padding(engine.model):
+        return domain
     samples = torch.arange(2, device=engine.rows.device)
     expected = engine.scores(domain, 0, Purpose.AUDIT, samples)
     smaller = replace(domain, num_layers=num_layers)
     try:
         found = engine.scores(smaller, 0, Purpose.AUDIT, samples)
+        more = torch.arange(_COMPANY, device=engine.rows.device)
+        together = engine.scores(smaller, 0, Purpose.AUDIT, more)
+        alone = torch.cat([engine.scores(smaller, 0, Purpose.AUDIT, each) for each in torch.split(more, 1)])
     except Exception:  # e.g. one learned row per node: whatever it raises, it needs a larger graph
         return domain
-    scale = float(expected.abs().amax())
-    return smaller if torch.allclose(found, expected, rtol=1e-4, atol=1e-5 * scale) else domain
+    pairs = ((found, expected), (together, alone))
+    for ours, theirs in pairs:
+        finite = theirs.nan_to_num(0.0, 0.0, 0.0).abs()
+        if not equal_scores(ours, theirs, tolerance=1e-4 * finite + 1e-5 * finite.amax()):
+            return domain
+    return smaller

@@ -14,13 +14,11 @@ from graycert.graph.conversion import simple_adjacency
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.setup import Setup
-from graycert.smoothing.fixed_votes import fixed_votes, foresee, the_draws
+from graycert.smoothing.fixed_votes import counted_votes, fixed_votes, foresee, the_draws
 from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.randomized_ablation.draws import build_randomized_ablation_engine
 from graycert.smoothing.randomized_ablation.parameters import RandomizedAblation
-from graycert.statistics import EstimationVotes, SelectionVotes
-from graycert.statistics.votes import row_sum
 
 
 class RandomizedAblationMethod(Method):
@@ -84,10 +82,8 @@ class RandomizedAblationMethod(Method):
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
         """Conclude by the rule for votes."""
-        selection, estimation = drawn["selection_votes"], drawn["estimation_votes"]
         votes = certify_counts(
-            SelectionVotes(selection, row_sum("selection_votes", selection)),
-            EstimationVotes(estimation, row_sum("estimation_votes", estimation)),
+            *counted_votes(drawn),
             found.arrays["delta_upper"],
             alpha=problem.level,
             rule=problem.setup.rule,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.graph.reduced_representatives import ReducedRepresentatives
 from graycert.rules.status import Status
@@ -26,7 +27,8 @@ class DeterministicCertificate:
 
     Attributes:
         prediction: The class with most kept sets, the lowest index at a tie.
-        status: Whether the target is certified; ABSTAINED only at a tie, or if unlisted kept sets could make one.
+        status: Whether the target is certified; ABSTAINED only at a tie, or if kept sets that are unlisted or have no
+            label could make one.
         radius: Certified radius, -1 where the classifier abstains; capped at ``max_radius``.
         broken_by: Nodes, at most radius + 1, with which some base classifier of the same behaviour is brought to a tie
             at least; None if no such nodes were found (the cap is reached, or the search was stopped).
@@ -51,6 +53,8 @@ def holds_against(
     r"""Say whether the nodes in B cannot change the prediction, whatever their features become.
 
     $$P(f = y^*, \neg E(B)) - P(f = c, \neg E(B)) > P(E(B)) \quad \text{for all } c \ne y^*$$
+
+    Where the scores single out no class, f counts as c, whichever it is.
 
     Guarantee:
         If True, the smoothed prediction stays, with no tie, for every change of the features of B. If False and all
@@ -173,9 +177,13 @@ class _Problem:
         self.majority = self.counted.counts.index(max(self.counted.counts))
 
     def lead(self, rival: int) -> int:
-        """Return the least lead over ``rival``; an unlisted kept set takes at most one vote from it once it is hit."""
-        counts = self.counted.counts
-        return counts[self.majority] - counts[rival] - self.counted.num_unlisted
+        """Return the least lead over ``rival``; an unlisted kept set takes at most one vote from it once it is hit.
+
+        Votes for no class count for the rival.
+        """
+        counted = self.counted
+        counts = counted.counts
+        return counts[self.majority] - counts[rival] - counted.num_for_none - counted.num_unlisted
 
     def rivals(self) -> list[int]:
         """Return the other classes, the closest first; classes without any kept set are alike, so one is enough."""
@@ -187,7 +195,7 @@ class _Problem:
     def weights(self, rival: int) -> list[int]:
         """Return by how much the lead over ``rival`` falls if each class of kept sets is hit."""
         return [
-            size * (1 + (label == self.majority) - (label == rival))
+            size * (1 + (label == self.majority) - (label in (rival, NO_CLASS)))
             for size, label in zip(self.sizes, self.labels, strict=True)
         ]
 

@@ -1,7 +1,7 @@
 """The base classifier under node retention: every reduced representative once, or Monte-Carlo draws (App. J)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
+from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.errors import UnsoundSetupError
 from graycert.graph import Adjacency, receptive_fields
 from graycert.graph.reduced_representatives import ReducedRepresentatives, reduced_representatives
+from graycert.models.padding import reads_padding
 from graycert.models.protocol import RowwiseStart, evaluate
 from graycert.models.rowwise_start import rowwise_start
+from graycert.sampling.scores import equal_scores, voted_class
 from graycert.sampling.streams import CoinStream, Purpose, mix
 from graycert.sampling.voting import check_scores, evaluation_mode, skip_logits_of
 from graycert.smoothing.retention.parameters import UniformRetention
@@ -23,6 +26,7 @@ from graycert.smoothing.retention.parameters import UniformRetention
 _NODES_PER_PASS = 2**15
 _TABLE_ENTRIES = 2**22
 _CHECKED_DRAWS = 32
+_COMPANY = 8  # kept sets that are compared alone and together
 _TOLERANCE = 1e-4  # relative to the largest logit
 
 
@@ -32,7 +36,7 @@ class RetentionLabels:
 
     Args:
         representatives: All classes of kept sets.
-        labels: Predicted class for each of them, int64 (representatives.num_classes,).
+        labels: Predicted class for each of them, `NO_CLASS` for none, int64 (representatives.num_classes,).
     """
 
     representatives: ReducedRepresentatives
@@ -77,6 +81,7 @@ class NodeRetentionEngine:
         num_layers: Number h of propagation steps.
         hops: None, or the distance up to which kept nodes count as connected.
         num_classes: Number C of labels.
+        merges: Whether several kept sets may share a forward pass; it is checked for each target, too.
     """
 
     model: nn.Module
@@ -89,6 +94,7 @@ class NodeRetentionEngine:
     num_layers: int
     hops: int | None
     num_classes: int
+    merges: bool = True
 
     def label_representatives(self, target: int, *, tau: int = 100_000) -> RetentionLabels | None:
         """Return the label of every class of kept sets, or None if there are more than τ classes.
@@ -101,7 +107,7 @@ class NodeRetentionEngine:
             UnsoundSetupError: ``disconnected-nodes-matter``, see `build_retention_engine`.
         """
         field = self._field(target)
-        self._check_connected_part_is_enough(field)
+        engine = self._checked(field)
         found = reduced_representatives(
             self.adjacency,
             target,
@@ -117,13 +123,13 @@ class NodeRetentionEngine:
             torch.from_numpy(found.membership(low, min(low + step, found.num_classes))).to(self.rows.device)
             for low in range(0, found.num_classes, step)
         )
-        labels = torch.cat([self._scores(field, table).argmax(dim=1) for table in tables])
+        labels = torch.cat([voted_class(engine._scores(field, table)) for table in tables])
         return RetentionLabels(found, labels.cpu().numpy())
 
     def votes(
         self, target: int, seed: int, purpose: Purpose, *, num_samples: int, first_sample: int = 0
     ) -> NDArray[np.int64]:
-        """Return how often each class is predicted for drawn kept sets, int64 (num_classes,).
+        """Return how often each class is predicted for drawn kept sets, int64 (num_classes,); the rest single out none.
 
         The kept set of a sample is a function of (seed, purpose, sample number, nodes of the field) alone. Equal
         connected parts are evaluated once.
@@ -141,15 +147,16 @@ class NodeRetentionEngine:
         """
         check_integer("num_samples", num_samples, at_least=1)
         field = self._field(target)
-        self._check_connected_part_is_enough(field)
+        engine = self._checked(field)
         stream, total = CoinStream(seed, purpose), torch.zeros(self.num_classes, dtype=torch.long)
         step = _sets_at_a_time(field)
         for low in range(first_sample, first_sample + num_samples, step):
             samples = torch.arange(low, min(low + step, first_sample + num_samples), device=self.rows.device)
             kept = draw_kept_sets(stream, samples, field.nodes, num_kept=field.num_kept)
             parts, times = torch.unique(self._connected(field, kept), dim=0, return_counts=True)
-            labels = self._scores(field, parts).argmax(dim=1)
-            total += torch.zeros_like(total).index_add_(0, labels.cpu(), times.cpu())
+            labels = voted_class(engine._scores(field, parts)).cpu()
+            singled_out = labels != NO_CLASS
+            total.index_add_(0, labels[singled_out], times.cpu()[singled_out])
         return cast("NDArray[np.int64]", total.numpy())
 
     def _field(self, target: int) -> _Field:
@@ -178,7 +185,7 @@ class NodeRetentionEngine:
     def _scores(self, field: _Field, sets: Tensor) -> Tensor:
         """Return class scores of the target on the subgraphs that the rows of ``sets`` induce, (num_sets, C)."""
         with torch.inference_mode(), evaluation_mode(self.model):
-            scores = torch.cat([self._forward(field, part) for part in _parts(sets)])
+            scores = torch.cat([self._forward(field, part) for part in _parts(sets, self.merges)])
         skip = None if self.skip_logits is None else self.skip_logits[field.nodes[0]]
         return scores if skip is None else scores + skip
 
@@ -190,12 +197,24 @@ class NodeRetentionEngine:
         rows = self.rows[field.nodes[sets.nonzero(as_tuple=True)[1]]]
         return evaluate(self.model, rows, edges, rowwise=self.rowwise)[numbering[:, 0]]
 
-    def _check_connected_part_is_enough(self, field: _Field) -> None:
-        """Compare outputs on K and S(K) for a few draws."""
+    def _checked(self, field: _Field) -> "NodeRetentionEngine":
+        """Return the engine, one kept set per pass if it makes a difference, once S(K) is seen to be enough."""
         samples = torch.arange(_CHECKED_DRAWS, device=self.rows.device)
         kept = draw_kept_sets(CoinStream(0, Purpose.AUDIT), samples, field.nodes, num_kept=field.num_kept)
-        whole, part = self._scores(field, kept), self._scores(field, self._connected(field, kept))
-        if bool(((whole - part).abs() > _TOLERANCE * whole.abs().max().clamp(min=1e-30)).any()):
+        parts = self._connected(field, kept)
+        engine, alone = self, replace(self, merges=False)
+        if self.merges:
+            few = torch.unique(parts, dim=0)[:_COMPANY]
+            one_by_one = alone._scores(field, few)
+            if not equal_scores(self._scores(field, few), one_by_one, tolerance=_tolerance(one_by_one)):
+                engine = alone
+        engine._refuse_more_than_connected(field, kept, parts)
+        return engine
+
+    def _refuse_more_than_connected(self, field: _Field, kept: Tensor, parts: Tensor) -> None:
+        """Compare outputs on K and S(K) for a few draws."""
+        whole, part = self._scores(field, kept), self._scores(field, parts)
+        if not equal_scores(whole, part, tolerance=_tolerance(whole)):
             raise UnsoundSetupError(
                 "disconnected-nodes-matter",
                 "The output of `model` at a target changes if kept nodes that count as disconnected from it are left "
@@ -249,6 +268,7 @@ def build_retention_engine(
             num_layers=num_layers,
             hops=hops,
             num_classes=scores.size(1),
+            merges=not reads_padding(model),
         )
 
 
@@ -276,12 +296,18 @@ def draw_kept_sets(stream: CoinStream, samples: Tensor, nodes: Tensor, *, num_ke
     return kept.scatter_(1, smallest, True)
 
 
+def _tolerance(scores: Tensor) -> float:
+    return _TOLERANCE * max(float(scores.nan_to_num(0.0, 0.0, 0.0).abs().max()), 1e-30)
+
+
 def _sets_at_a_time(field: _Field) -> int:
     """Return how many sets may be looked at together without large tables."""
     return max(1, _TABLE_ENTRIES // max(field.nodes.numel(), field.edge_index.size(1)))
 
 
-def _parts(sets: Tensor) -> Iterator[Tensor]:
+def _parts(sets: Tensor, merges: bool) -> Iterator[Tensor]:
     """Split the rows so that each part has at most some ten thousand nodes, but at least one row."""
+    if not merges:
+        return iter(torch.split(sets, 1))
     before = (sets.sum(dim=1).cumsum(0) - 1) // _NODES_PER_PASS
     return iter(torch.split(sets, torch.unique_consecutive(before, return_counts=True)[1].tolist()))

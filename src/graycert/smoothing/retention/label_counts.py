@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graycert._rounding import fraction_up
-from graycert._types import FloatArray, IntArray
+from graycert._types import NO_CLASS, FloatArray, IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
 from graycert.graph.reduced_representatives import ReducedRepresentatives
@@ -24,18 +24,21 @@ class LabelCounts:
     r"""How many of the C(d, k) kept sets the base classifier labels with each class.
 
     Guarantee:
-        The probability of class y lies in [counts[y], counts[y] + num_unlisted] / num_kept_sets, and equals both ends
-        if every class of kept sets is listed. No confidence level is involved.
+        The probability of class y lies in [counts[y], counts[y] + num_unlisted + num_for_none] / num_kept_sets, however
+        scores that single out no class are decided, and equals both ends if every class of kept sets is listed and has
+        a label. No confidence level is involved.
 
     Args:
         counts: Kept sets that are known to give each class.
         num_unlisted: Kept sets whose label is unknown.
         num_kept_sets: C(d, k).
+        num_for_none: Kept sets for which the scores single out no class.
     """
 
     counts: tuple[int, ...]
     num_unlisted: int
     num_kept_sets: int
+    num_for_none: int = 0
 
     @property
     def p_lower(self) -> tuple[Fraction, ...]:
@@ -45,7 +48,8 @@ class LabelCounts:
     @property
     def p_upper(self) -> tuple[Fraction, ...]:
         """Upper bounds on the label probabilities."""
-        return tuple(Fraction(count + self.num_unlisted, self.num_kept_sets) for count in self.counts)
+        more = self.num_unlisted + self.num_for_none
+        return tuple(Fraction(count + more, self.num_kept_sets) for count in self.counts)
 
 
 def count_labels(representatives: ReducedRepresentatives, labels: ArrayLike, *, num_classes: int) -> LabelCounts:
@@ -58,8 +62,8 @@ def count_labels(representatives: ReducedRepresentatives, labels: ArrayLike, *, 
 
     Args:
         representatives: Classes of kept sets.
-        labels: Label of the base classifier for each class of kept sets, in [0, num_classes), shape (num_classes of
-            ``representatives``,).
+        labels: Label of the base classifier for each class of kept sets, in [0, num_classes), or `NO_CLASS`, shape
+            (num_classes of ``representatives``,).
         num_classes: Number C of labels, >= 2.
 
     Raises:
@@ -77,13 +81,14 @@ def count_labels(representatives: ReducedRepresentatives, labels: ArrayLike, *, 
     """
     num_classes = check_integer("num_classes", num_classes, at_least=2)
     known = check_labels(representatives, labels, num_classes=num_classes)
-    counts = [0] * num_classes
+    counts = [0] * (num_classes + 1)  # the last one for no class
     for label, size in zip(known.tolist(), representatives.class_sizes, strict=True):
         counts[label] += size
     return LabelCounts(
-        counts=tuple(counts),
+        counts=tuple(counts[:NO_CLASS]),
         num_unlisted=representatives.num_unlisted,
         num_kept_sets=representatives.num_kept_sets,
+        num_for_none=counts[NO_CLASS],
     )
 
 
@@ -172,12 +177,12 @@ def arriving_sets(
 
 
 def check_labels(representatives: ReducedRepresentatives, labels: ArrayLike, *, num_classes: int) -> IntArray:
-    """Return ``labels`` if there is one in [0, num_classes) per class of kept sets.
+    """Return ``labels`` if there is one in [0, num_classes), or `NO_CLASS`, per class of kept sets.
 
     Raises:
         InvalidParameterError: If there is not.
     """
-    known = check_integer_array("labels", labels, ndim=1, at_least=0, less_than=num_classes)
+    known = check_integer_array("labels", labels, ndim=1, at_least=NO_CLASS, less_than=num_classes)
     if known.size != representatives.num_classes:
         raise InvalidParameterError(
             f"`labels` must have one entry per class of kept sets, {representatives.num_classes}, got {known.size}."

@@ -13,7 +13,7 @@ from torch_geometric.nn import MessagePassing
 
 from graycert._progress import progress_bar
 from graycert._rounding import fraction_up
-from graycert._types import BoolArray, FloatArray, IntArray
+from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray
 from graycert.audit import refuse_exposed_target
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import Adjacency, receptive_fields
@@ -22,14 +22,13 @@ from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.sampling import Purpose
 from graycert.setup import Setup
-from graycert.smoothing.fixed_votes import the_draws
+from graycert.smoothing.fixed_votes import counted_votes, the_draws
 from graycert.smoothing.model_check import audited
+from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.retention.bound import retention_delta_bound
 from graycert.smoothing.retention.deterministic import DeterministicCertificate, certify_derandomized
 from graycert.smoothing.retention.draws import NodeRetentionEngine, build_retention_engine
-from graycert.statistics import EstimationVotes, SelectionVotes
-from graycert.statistics.votes import row_sum
 from graycert.threats import convolution_family
 
 MOST_HOSTILE = 10_000  # looked at where no largest radius is given
@@ -100,12 +99,27 @@ class RetentionMethod(Method):
                     estimation[row] = engine.votes(target, seed, Purpose.ESTIMATION, num_samples=draws.num_estimation)
                 advance(1)
         setup = classified(problem, num_classes=engine.num_classes, engine="torch, kept sets")
+        sampled = found.arrays["evaluation"] != "exact"
+        no_class = {
+            f"{kind}_no_class": np.where(sampled, number - votes.sum(axis=1), 0)
+            for kind, votes, number in (
+                ("selection", selection, draws.num_selection),
+                ("estimation", estimation, draws.num_estimation),
+            )
+        }
+        kept_set_labels = np.concatenate(labels)
+        refuse_open_votes(
+            problem,
+            for_none=int(sum(each.sum() for each in no_class.values()) + np.count_nonzero(kept_set_labels == NO_CLASS)),
+            total=int(sampled.sum()) * draws.most + kept_set_labels.size,
+        )
         return setup, {
             "selection_votes": selection,
             "estimation_votes": estimation,
+            **{name: values for name, values in no_class.items() if values.any()},
             "hops": np.array(-1 if hops is None else hops, dtype=np.int64),
             "kept_set_starts": np.cumsum([0, *(each.size for each in labels)]).astype(np.int64),
-            "kept_set_labels": np.concatenate(labels),
+            "kept_set_labels": kept_set_labels,
         }
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
@@ -122,10 +136,8 @@ class RetentionMethod(Method):
             broken_by[row] = certificate.broken_by or ()
         rest = np.flatnonzero(~exact)
         if rest.size:
-            selection, estimation = drawn["selection_votes"][rest], drawn["estimation_votes"][rest]
             sampled = certify_counts(
-                SelectionVotes(selection, row_sum("selection_votes", selection)),
-                EstimationVotes(estimation, row_sum("estimation_votes", estimation)),
+                *counted_votes(drawn, rest),
                 delta_upper[rest],
                 alpha=problem.level,
                 rule=problem.setup.rule,
@@ -202,7 +214,7 @@ def _certified_exactly(problem: Problem, row: int, drawn: Mapping[str, NDArray[A
         num_layers=problem.num_layers,
         num_kept=smoothing.num_kept(nodes.size - 1),
         hops=None if hops < 0 else hops,
-        max_representatives=smoothing.tau,
+        max_representatives=min(smoothing.tau, labels.size + 1),  # one more is enough to see that some are missing
     )
     if found.num_classes != labels.size:
         raise InvalidParameterError(

@@ -10,6 +10,7 @@ import numpy as np
 
 from graycert._fields import Field
 from graycert._parameters import parameter
+from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError
 from graycert.smoothing.protocol import Claim, Smoothing
@@ -85,9 +86,9 @@ class UniformRetention(Smoothing):
             "kept_set_labels",
             "int",
             ("classes of kept sets",),
-            "Class that the model gives for each class of equal kept sets.",
+            "Class that the model gives for each class of equal kept sets; -1 where its scores single out none.",
             stage="drawn",
-            at_least=0,
+            at_least=NO_CLASS,
             at_most="classes",
             dtype="int32",
         ),

@@ -20,14 +20,12 @@ from graycert.models.protocol import has_skip
 from graycert.problem import Problem, classified
 from graycert.rules import RULES
 from graycert.setup import Setup
-from graycert.smoothing.fixed_votes import fixed_votes
+from graycert.smoothing.fixed_votes import counted_votes, fixed_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.sparse.regions import certified_deletions
 from graycert.smoothing.sparse.sampling import build_sparse_smoothing_engine
-from graycert.statistics import EstimationVotes, SelectionVotes
-from graycert.statistics.votes import row_sum
 
-MOST_DELETIONS = 10_000  # looked at where no largest radius is given
+MOST_DELETIONS = 10_000  # looked at, whatever largest radius is given
 
 
 class SparseMethod(Method):
@@ -82,21 +80,15 @@ class SparseMethod(Method):
         del found
         smoothing: Any = problem.smoothing
         threat: Any = problem.threat
-        selection = drawn["selection_votes"]
-        estimation = drawn["estimation_votes"]
-        majority = selection.argmax(axis=1).astype(np.int64)
-        lead = RULES[problem.setup.rule].lead_of(
-            SelectionVotes(selection, row_sum("selection_votes", selection)),
-            EstimationVotes(estimation, row_sum("estimation_votes", estimation)),
-            majority,
-            problem.level,
-        )
+        selection, estimation = counted_votes(drawn)
+        majority = selection.counts.argmax(axis=1).astype(np.int64)
+        lead = RULES[problem.setup.rule].lead_of(selection, estimation, majority, problem.level)
         deletions = certified_deletions(
             lead.p_lower,
             lead.p_upper,
             p_plus=smoothing.p_plus,
             p_minus=smoothing.p_minus,
-            max_deletions=problem.setup.max_radius or MOST_DELETIONS,
+            max_deletions=min(problem.setup.max_radius or MOST_DELETIONS, MOST_DELETIONS),
             max_additions=threat.max_additions,
         )
         return {

@@ -59,6 +59,10 @@ class SparseSmoothing(Smoothing):
     p_plus: float = parameter(help="Chance of setting a 0 to 1.", label="Attribute addition p_plus", option=float)
     p_minus: float = parameter(help="Chance of setting a 1 to 0.", label="Attribute deletion p_minus", option=float)
 
+    def axes(self, setup: "Setup") -> dict[str, int]:
+        """Return how many numbers of additions the table has: 0, 1, ... as many as the threat allows."""
+        return {"additions": getattr(setup.threat, "max_additions", 0) + 1}
+
     def __post_init__(self) -> None:
         """Check the domains."""
         for name, hint in (("p_plus", "setting a 0 to 1"), ("p_minus", "setting a 1 to 0")):

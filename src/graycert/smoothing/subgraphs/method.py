@@ -20,14 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._types import BoolArray, IntArray
+from graycert._types import NO_CLASS, BoolArray, IntArray
 from graycert.errors import UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import EligibleNodes, eligible_nodes
 from graycert.problem import Problem, classified
+from graycert.sampling.scores import voted_class
 from graycert.setup import Setup
 from graycert.smoothing.model_check import audited
+from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
 from graycert.smoothing.subgraphs.flipped_votes import attackable_radius, majority_radius
@@ -37,12 +39,12 @@ from graycert.threats import NodeFeatureThreat
 class SubgraphMethod(Method):
     r"""Count votes.
 
-    $$M = \min_{b \ne a} \Bigl\lfloor \frac{n_a - n_b - [a > b]}{2} \Bigr\rfloor$$
+    $$M = \min_{b \ne a} \Bigl\lfloor \frac{n_a - n_b - n_\bot - [a > b]}{2} \Bigr\rfloor$$
 
     Guarantee:
         Exact integers, hold with certainty, and assume that the model is local, which the audit tests. If all
-        attackable subgraphs can be made to vote for anything, the radius is the largest such number. There is no
-        abstaining.
+        attackable subgraphs can be made to vote for anything, the radius is the largest such number. It abstains only
+        where votes for no class (scores that single out none) leave the winner open.
 
     References:
         Li and Wang (2025), AGNNCert (node-centred division); docs/proofs/subgraph_voting.md.
@@ -83,33 +85,36 @@ class SubgraphMethod(Method):
         del found
         classifier = SubgraphClassifier.build(problem.model, problem.data, problem.targets)
         setup = classified(problem, num_classes=classifier.num_classes, engine="torch, one subgraph per pass")
-        winners = [classifier.scores(edges).argmax(dim=1).cpu().numpy() for edges in _subgraphs(problem)]
-        return setup, {"subgraph_predictions": np.stack(winners, axis=1)}
+        winners = [voted_class(classifier.scores(edges)).cpu().numpy() for edges in _subgraphs(problem)]
+        predictions = np.stack(winners, axis=1)
+        refuse_open_votes(problem, for_none=int(np.count_nonzero(predictions == NO_CLASS)), total=predictions.size)
+        return setup, {"subgraph_predictions": predictions}
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
         """Count how many votes must change, and how many nodes that takes."""
         predictions = drawn["subgraph_predictions"]
         rows = np.arange(problem.targets.size)
-        votes = np.zeros((rows.size, problem.setup.num_classes), dtype=np.int64)
-        attackable_votes = np.zeros_like(votes)
+        ballots = np.zeros((rows.size, problem.setup.num_classes + 1), dtype=np.int64)  # the last one for no class
+        attackable = np.zeros_like(ballots)
         eligible = _eligible(problem)
         for number, edges in enumerate(_subgraphs(problem)):
             winner = predictions[:, number]
-            votes[rows, winner] += 1
-            attackable_votes[rows, winner] += (
+            ballots[rows, winner] += 1
+            attackable[rows, winner] += (
                 1
                 if eligible is None
                 else is_attackable(edges, problem.targets, eligible, num_layers=problem.num_layers)
             )
+        votes, no_class = ballots[:, :NO_CLASS], ballots[:, NO_CLASS]
         radius = (
-            majority_radius(votes)
+            majority_radius(votes, no_class)
             if eligible is None
-            else attackable_radius(votes, attackable_votes, found.arrays["num_eligible"])
+            else attackable_radius(votes, attackable[:, :NO_CLASS], found.arrays["num_eligible"], no_class)
         )
         return {
             "prediction": votes.argmax(axis=1).astype(np.int64),
             "radius": radius,
-            "num_attackable": attackable_votes.sum(axis=1),
+            "num_attackable": attackable.sum(axis=1),
         }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from graycert._fields import Field
 from graycert._parameters import parameter
+from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.smoothing.protocol import Claim, Smoothing
 
@@ -48,9 +49,9 @@ class SubgraphVoting(Smoothing):
             "subgraph_predictions",
             "int",
             ("targets", "subgraphs"),
-            "The class that each subgraph votes for.",
+            "The class that each subgraph votes for; -1 where its scores single out none.",
             stage="drawn",
-            at_least=0,
+            at_least=NO_CLASS,
             at_most="classes",
             dtype="int32",
         ),
@@ -71,6 +72,11 @@ class SubgraphVoting(Smoothing):
     examines_all_radii = True
 
     num_subgraphs: int = parameter(help="Number of subgraphs that vote.", label="Subgraphs T", option=int)
+
+    def axes(self, setup: "Setup") -> dict[str, int]:
+        """Return how many subgraphs vote."""
+        del setup
+        return {"subgraphs": self.num_subgraphs}
 
     def __post_init__(self) -> None:
         """Check the domain."""

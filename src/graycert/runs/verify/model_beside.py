@@ -1,0 +1,71 @@
+"""What a model says without a single draw: skip connection, depth, classes, features, convolution."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graycert.certificates import Certificates
+from graycert.errors import GraycertError
+from graycert.problem import Problem
+from graycert.runs.store import MODEL_FILES
+from graycert.runs.verify.findings import VerificationCheck
+
+if TYPE_CHECKING:  # loads torch
+    from torch import nn
+
+
+def model_beside(folder: Path) -> "nn.Module | None":
+    """Return the model that a run keeps, or None if there is none.
+
+    Raises:
+        InvalidFileError: If its files are damaged.
+    """
+    if not all((folder / name).is_file() for name in MODEL_FILES):
+        return None
+    from graycert.models import load_model
+
+    return load_model(folder / MODEL_FILES[0])
+
+
+def ask_model(stored: Certificates, graph: Any, model: "nn.Module") -> Iterator[VerificationCheck]:
+    """Hold what a run says of its model against the model.
+
+    Of a model that graycert did not build, depth and convolution are what the audit finds, which `verify` runs when it
+    draws again.
+
+    Args:
+        stored: The run.
+        graph: The graph that was certified.
+        model: The model.
+    """
+    from graycert.audit import convolution_of
+    from graycert.models import InterceptionGNN
+
+    s = stored.setup
+    try:
+        problem = Problem.stored(s, stored.targets, graph)
+        s.smoothing.method.refuse(dataclasses.replace(problem, model=model))
+        yield _check("model: skip", "what it shows of the target is what the threat allows")
+    except GraycertError as error:
+        yield _check("model: skip", str(error), passed=False)
+    if not isinstance(model, InterceptionGNN):
+        return
+    config = model.config
+    yield _equal("model: classes", s.num_classes, config.num_classes)
+    yield _equal("model: features", int(graph.x.size(1)), config.num_features)
+    if s.num_layers is not None:
+        deep_enough = s.num_layers >= model.num_layers
+        detail = f"the run assumes {s.num_layers:,} propagation steps, the model takes {model.num_layers:,}"
+        yield _check("model: depth", detail, passed=deep_enough)
+    known = convolution_of(model)
+    if s.convolution is not None and known is not None:
+        yield _equal("model: convolution", s.convolution, known)
+
+
+def _check(name: str, detail: str, *, passed: bool = True) -> VerificationCheck:
+    return VerificationCheck(name=name, passed=passed, detail=detail)
+
+
+def _equal(name: str, stored: object, found: object) -> VerificationCheck:
+    return _check(name, f"stored {stored!r}, the model has {found!r}", passed=stored == found)
