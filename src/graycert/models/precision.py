@@ -26,6 +26,8 @@ def check_precision(model: nn.Module, data: Any, *, device: torch.device | None 
     Raises:
         InvalidParameterError: If the model fails on these features.
     """
+    if not isinstance(model, nn.Module):
+        return  # refused by the audit
     parameters = [values for values in chain(model.parameters(), model.buffers()) if values.is_floating_point()]
     kinds = {values.dtype for values in parameters}
     if kinds <= {data.x.dtype} and data.x.dtype in _EXACT_ENOUGH:
@@ -43,7 +45,7 @@ def check_precision(model: nn.Module, data: Any, *, device: torch.device | None 
         else:
             cast = f"Convert the model to one type: `model.to({data.x.dtype})`."
         reason = (str(error) or type(error).__name__).splitlines()[0]
+        found = str(data.x.dtype).removeprefix("torch.")
         raise InvalidParameterError(
-            f"`data.x` must be of a type that `model` runs on, got {str(data.x.dtype).removeprefix('torch.')} for a "
-            f"model of {names} ({reason}). {cast}"
+            f"`model` must accept the type of `data.x`, {found}, but it holds {names} and raised: {reason}. {cast}"
         ) from error
