@@ -12,14 +12,14 @@ from graycert.errors import InvalidParameterError
 _EXACT_ENOUGH = (torch.float32, torch.float64)
 
 
-def check_precision(model: nn.Module, data: Any, *, device: torch.device | None = None) -> None:
+def check_precision(model: Any, data: Any, *, device: torch.device | None = None) -> None:
     """Refuse a model that cannot be run on the features as they are, naming the cast that mends it.
 
     Float32 and float64 go through if the model has no other type. Whatever else there is (half precision, or types that
     differ) is tried on a copy of the model, once, on the whole graph.
 
     Args:
-        model: The model; left as it is.
+        model: The model; left as it is. What is no module is let through: the audit refuses it.
         data: Graph with ``x`` and ``edge_index``.
         device: Where the model is to run; default where its parameters are.
 
@@ -27,7 +27,7 @@ def check_precision(model: nn.Module, data: Any, *, device: torch.device | None 
         InvalidParameterError: If the model fails on these features.
     """
     if not isinstance(model, nn.Module):
-        return  # refused by the audit
+        return
     parameters = [values for values in chain(model.parameters(), model.buffers()) if values.is_floating_point()]
     kinds = {values.dtype for values in parameters}
     if kinds <= {data.x.dtype} and data.x.dtype in _EXACT_ENOUGH:
