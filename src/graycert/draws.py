@@ -92,12 +92,6 @@ DRAWS: dict[str, type[AnyDraws]] = {Draws.name: Draws, UntilDecided.name: UntilD
 """Both kinds by name."""
 
 
-MOST_DRAWS = 2**24
-"""Of a kind: the proved tails of binomial distributions take work in proportion to them."""
-
-
 def _check_counts(draws: Parameters, **hints: str) -> None:
     for name, hint in hints.items():
-        object.__setattr__(
-            draws, name, check_integer(name, getattr(draws, name), at_least=1, at_most=MOST_DRAWS, hint=hint)
-        )
+        object.__setattr__(draws, name, check_integer(name, getattr(draws, name), at_least=1, hint=hint))

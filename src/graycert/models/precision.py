@@ -12,20 +12,22 @@ from graycert.errors import InvalidParameterError
 _EXACT_ENOUGH = (torch.float32, torch.float64)
 
 
-def check_precision(model: nn.Module, data: Any, *, device: torch.device | None = None) -> None:
+def check_precision(model: Any, data: Any, *, device: torch.device | None = None) -> None:
     """Refuse a model that cannot be run on the features as they are, naming the cast that mends it.
 
     Float32 and float64 go through if the model has no other type. Whatever else there is (half precision, or types that
     differ) is tried on a copy of the model, once, on the whole graph.
 
     Args:
-        model: The model; left as it is.
+        model: The model; left as it is. What is no module is let through: the audit refuses it.
         data: Graph with ``x`` and ``edge_index``.
         device: Where the model is to run; default where its parameters are.
 
     Raises:
         InvalidParameterError: If the model fails on these features.
     """
+    if not isinstance(model, nn.Module):
+        return
     parameters = [values for values in chain(model.parameters(), model.buffers()) if values.is_floating_point()]
     kinds = {values.dtype for values in parameters}
     if kinds <= {data.x.dtype} and data.x.dtype in _EXACT_ENOUGH:
@@ -43,7 +45,7 @@ def check_precision(model: nn.Module, data: Any, *, device: torch.device | None 
         else:
             cast = f"Convert the model to one type: `model.to({data.x.dtype})`."
         reason = (str(error) or type(error).__name__).splitlines()[0]
+        found = str(data.x.dtype).removeprefix("torch.")
         raise InvalidParameterError(
-            f"`data.x` must be of a type that `model` runs on, got {str(data.x.dtype).removeprefix('torch.')} for a "
-            f"model of {names} ({reason}). {cast}"
+            f"`model` must accept the type of `data.x`, {found}, but it holds {names} and raised: {reason}. {cast}"
         ) from error

@@ -112,8 +112,8 @@ def _for_no_class(c: Certificates) -> list[str]:
     if not for_none:
         return []
     return [
-        f"In {percent_upward(for_none, total)} of the votes the model's scores single out no class: one is not a number, "
-        "or several are exactly the largest. They count for no class, and against the reported one as if another had "
+        f"In {percent_upward(for_none, total)} of the votes the model's scores single out no class: one is no number, "
+        "or several are the largest exactly. They count for no class, and against the reported one as if another had "
         "them: what is said above holds however they are decided."
     ]
 

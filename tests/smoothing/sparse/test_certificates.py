@@ -20,6 +20,7 @@ from graycert.statistics import EstimationVotes
 from graycert.threats import AttributeFlipThreat
 from support.binary_graphs import binary_graph, every_pattern, smoothed_probabilities
 from support.flat_arguments import certify_flat
+from support.known_models import with_biases
 
 SMOOTHING = SparseSmoothing(p_plus=0.1, p_minus=0.6)
 
@@ -38,7 +39,7 @@ def certified_additions(found):
 @pytest.mark.parametrize("num_classes", [2, 3])
 def test_is_the_composition_of_its_parts(num_classes):
     data = binary_graph(num_classes=num_classes)
-    model = build_model("gat", data, seed=1)
+    model = with_biases(build_model("gat", data, seed=1))
     found = certified(model, data, alpha=0.05, seed=3, max_additions=2)
     engine = build_sparse_smoothing_engine(model, data, found.targets, p_plus=0.1, p_minus=0.6)
     np.testing.assert_array_equal(found.selection_votes, engine.votes(3, Purpose.SELECTION, num_samples=20))
@@ -73,7 +74,7 @@ def test_certified_classes_stand_every_attack(p_plus, p_minus):
     patterns = every_pattern(5, 2)
     for seed in range(2):
         data = binary_graph(num_nodes=5, num_pairs=8, num_features=2, seed=seed, dtype=torch.float64, density=0.6)
-        model = build_model("gcn", data, seed=seed).double().eval()
+        model = with_biases(build_model("gcn", data, seed=seed)).double().eval()
         found = certify_flat(
             model,
             data,
@@ -113,7 +114,7 @@ def test_probabilities_are_those_that_coins_can_show():
 
 def test_extreme_probabilities():
     data = binary_graph()
-    model = build_model("gat", data)
+    model = with_biases(build_model("gat", data))
     everything_gone = certified(model, data, smoothing=SparseSmoothing(p_plus=0, p_minus=1))
     assert everything_gone.radius.tolist() == [6] * 4  # the votes do not depend on the attributes
     nothing_drawn = certified(model, data, smoothing=SparseSmoothing(p_plus=0, p_minus=0), max_additions=1)

@@ -13,6 +13,7 @@ from graycert.smoothing.sparse.sampling import build_sparse_smoothing_engine
 from support import foreign_models as foreign
 from support.attributed_graphs import ARCHITECTURE_NAMES
 from support.binary_graphs import binary_graph
+from support.known_models import with_biases
 
 TARGETS = np.array([9, 2, 13, 4])
 
@@ -29,7 +30,7 @@ def plain_scores(model, data, samples, *, p_plus, p_minus, seed=5, purpose=Purpo
 @pytest.mark.parametrize(("p_plus", "num_layers", "directed"), [(0.0, 2, True), (0.2, 2, False), (0.2, 3, True)])
 def test_fields_give_the_scores_of_the_whole_graph(architecture, p_plus, num_layers, directed):
     data = binary_graph(directed=directed, dtype=torch.float64)
-    model = build_model(architecture, data, num_layers=num_layers).double().eval()
+    model = with_biases(build_model(architecture, data, num_layers=num_layers)).double().eval()
     engine = build_sparse_smoothing_engine(model, data, TARGETS, p_plus=p_plus, p_minus=0.6)
     expected = plain_scores(model, data, range(20), p_plus=p_plus, p_minus=0.6)
     for ours, theirs in zip(engine.scores(5, Purpose.ESTIMATION, range(20)), expected, strict=True):
@@ -41,7 +42,8 @@ def test_fields_give_the_scores_of_the_whole_graph(architecture, p_plus, num_lay
 
 def test_votes_add_up_over_ranges_of_samples():
     data = binary_graph()
-    engine = build_sparse_smoothing_engine(build_model("gat", data), data, TARGETS, p_plus=0.0, p_minus=0.6)
+    model = with_biases(build_model("gat", data))
+    engine = build_sparse_smoothing_engine(model, data, TARGETS, p_plus=0.0, p_minus=0.6)
     whole = engine.votes(1, Purpose.SELECTION, num_samples=30)
     parts = [engine.votes(1, Purpose.SELECTION, num_samples=n, first_sample=f) for f, n in ((0, 12), (12, 18))]
     np.testing.assert_array_equal(whole, sum(parts))
