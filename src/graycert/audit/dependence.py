@@ -54,13 +54,13 @@ def _changed(before: Tensor, after: Tensor, targets: Tensor) -> bool:
 
 
 def reads_num_nodes(pristine: nn.Module, x: Tensor, edge_index: Tensor) -> bool:
-    """Return whether outputs change when nodes without edges are added; True where it runs on no others."""
+    """Return whether outputs change when nodes without edges are added; False where nobody can say."""
     blocks = union_of_blocks(x, edge_index, num_hops=1, seed=1)
     more = torch.cat([blocks.x, blocks.x])
     try:
         few = private_copy(pristine)(blocks.x, blocks.edge_index)
         many = private_copy(pristine)(more, blocks.edge_index)[: blocks.x.size(0)]
-    except Exception:  # foreign code: it runs on no other number of nodes, so nodes can be neither added nor deleted
-        return True
+    except Exception:  # foreign code that runs on no other number of nodes: what it would do is its user's word
+        return False
     scale = few.abs().amax()
     return not torch.allclose(few, many, rtol=1e-4, atol=1e-5 * float(scale), equal_nan=True)

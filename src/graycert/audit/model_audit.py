@@ -178,7 +178,7 @@ def _memory_and_features(
     checks, moved = check_memory(pristine, called, x, edge_index, scores, outside, _call)
     if not features_matter:
         return [checks]
-    chosen = torch.arange(x.size(0)) if targets is None else torch.as_tensor(targets)
+    chosen = torch.arange(x.size(0)) if targets is None else torch.tensor(targets)
     return [checks, check_features_matter(private_copy(pristine), x, edge_index, scores, moved, chosen, _call)]
 
 

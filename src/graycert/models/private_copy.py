@@ -81,8 +81,8 @@ def refuse_other_type(model: Any, x: Tensor) -> None:
     if len(types) == 1 and x.dtype not in types:
         theirs, ours = _word(types.pop()), _word(x.dtype)
         raise InvalidParameterError(
-            f"`model` must have weights of the type of `data.x`, got {theirs} and {ours}. Use model.to(torch.{ours}), "
-            f"or data.x = data.x.to(torch.{theirs})."
+            f"`model` must accept the type of `data.x`, got weights of {theirs} and features of {ours}. Use "
+            f"model.to(torch.{ours}), or data.x = data.x.to(torch.{theirs})."
         )
 
 
