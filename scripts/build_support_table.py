@@ -61,7 +61,10 @@ def _row(*cells: str) -> str:
 def build(page: str) -> str:
     """Return the page with fresh tables."""
     tables = {"threats": threats_table(), "follows": follows_table()}
-    return BLOCK.sub(lambda match: match[1] + tables[match[2]] + "\n" + match[3].removeprefix("\n"), page)
+    missing = set(tables) - {match[2] for match in BLOCK.finditer(page)}
+    if missing:
+        raise SystemExit(f"{PAGE} has no place for: {', '.join(sorted(missing))}")
+    return BLOCK.sub(lambda match: match[1] + tables[match[2]] + match[3], page)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 import graycert
 
 TESTS = Path(__file__).parent
-OF_NO_ROOM = {"oracles", "properties", "golden", "conformance", "statistical", "end_to_end", "support"}
+OF_NO_ROOM = {"docs", "oracles", "properties", "golden", "conformance", "statistical", "end_to_end", "support"}
 CORE = ("metrics", "rules", "statistics", "bounds", "graph", "threats")
 
 

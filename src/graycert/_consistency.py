@@ -6,7 +6,7 @@ import numpy as np
 
 from graycert._types import IntArray
 from graycert.draws import Draws
-from graycert.errors import InvalidParameterError
+from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.rules import CollectiveCertificate, status_of
 from graycert.rules.vote_certificates import check_delta_upper
 from graycert.setup import Setup
@@ -51,9 +51,19 @@ def check_together(c: "Certificates") -> None:
         raise InvalidParameterError(
             f"`threat.trusted` must have one entry per node ({setup.num_nodes}), got {trusted.size}."
         )
+    _check_combination(setup)
     _check_votes(c)
     if c.collective is not None:
         _check_collective(c.collective, setup, num_targets=size)
+
+
+def _check_combination(setup: Setup) -> None:
+    try:
+        setup.smoothing.check(threat=setup.threat, rule=setup.rule, draws=setup.draws, bound=setup.bound)
+    except UnsoundSetupError as error:
+        raise InvalidParameterError(
+            f"`setup` must be a combination that `certify` allows, got rule {setup.rule!r}. {error}"
+        ) from error
 
 
 def _check_votes(c: "Certificates") -> None:

@@ -104,9 +104,8 @@ class Field:
             raise InvalidParameterError(f"`{self.name}` must be {rule}, got {refused.flat[0]}.")
 
     def _axes(self, sizes: Mapping[str, int]) -> list[str]:
-        return [
-            f"{sizes[axis]} (one per {_SINGULAR.get(axis, axis)})" if axis in sizes else axis for axis in self.shape
-        ]
+        one = {axis: _SINGULAR.get(axis, axis.removesuffix("s")) for axis in self.shape}
+        return [f"{sizes[axis]} (one per {one[axis]})" if axis in sizes else axis for axis in self.shape]
 
 
 _SINGULAR = {"targets": "target", "classes": "class", "radii": "radius", "nodes": "node"}

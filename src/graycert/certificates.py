@@ -213,6 +213,7 @@ class Certificates:
             "targets": int(np.size(self.targets)),
             "classes": self.setup.num_classes,
             "nodes": self.setup.num_nodes,
+            **self.setup.smoothing.sizes,
         }
         if self.delta_upper is not None and self.setup.max_radius is not None:
             sizes["radii"] = self.setup.max_radius

@@ -38,7 +38,12 @@ def test_what_is_not_smoothed_is_not_drawn():
     assert sweep(smoothed="deletion").parameters == ("train_p_delete", "p_delete")
     assert sweep(smoothed="ablation", training_rule="less").parameters == ("p_ablate",)
     job = sweep(smoothed="deletion").job({"train_p_delete": 0.3, "p_delete": 0.6})
-    assert (job.training.p_delete, job.training.p_ablate, job.p_delete, job.p_ablate) == (0.3, 0.0, 0.6, 0.0)
+    assert (job.model.p_delete, job.model.p_ablate, job.smoothing.p_delete, job.smoothing.p_ablate) == (
+        0.3,
+        0.0,
+        0.6,
+        0.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,8 +59,8 @@ def test_what_is_not_smoothed_is_not_drawn():
 )
 def test_training_rules_of_figure_5c(rule, p_ablate, in_training):
     job = sweep(training_rule=rule).job({"p_delete": 0.2, "p_ablate": p_ablate})
-    assert job.training.p_ablate == pytest.approx(in_training, abs=1e-15)
-    assert (job.training.p_delete, job.p_delete, job.p_ablate) == (0.2, 0.2, p_ablate)
+    assert job.model.p_ablate == pytest.approx(in_training, abs=1e-15)
+    assert (job.model.p_delete, job.smoothing.p_delete, job.smoothing.p_ablate) == (0.2, 0.2, p_ablate)
 
 
 def test_trials_share_models_and_nothing_else():
@@ -68,7 +73,7 @@ def test_trials_share_models_and_nothing_else():
     assert [point["train_p_ablate"] for point in points] == [own.point(i)["train_p_ablate"] for i in models]
     assert [point["p_ablate"] for point in points] == [own.point(i)["p_ablate"] for i in range(9)]
     jobs = sweep(trials_per_training=2, num_trials=9, low_discrepancy=True).jobs()
-    assert len({job.training for job in jobs}) == 5
+    assert len({job.model for job in jobs}) == 5
     assert len(set(jobs)) == 9
 
 
@@ -106,7 +111,7 @@ def test_numbers_of_a_trial():
 
 
 def test_numbers_by_several_conclusions():
-    theorem, exact = Conclusion(min_distance=2), Conclusion(min_distance=2, method="auto")
+    theorem, exact = Conclusion(min_distance=2), Conclusion(min_distance=2, bound="auto")
     arrays = {"labels": np.array([1, 1])}
     for conclusion, radius in ((theorem, [1, 2]), (exact, [2, 2])):
         arrays |= {f"{conclusion.name}/radius": np.array(radius)}

@@ -1,4 +1,4 @@
-"""The table smoothing x threat x rule x what follows: every cell is proved, compared or refused, and does what it says."""
+"""The table smoothing x threat x rule x what follows: every cell is proved, compared or refused, and acts so."""
 
 import itertools
 import re
@@ -27,7 +27,7 @@ EXAMPLES = {
     "features-only": {},
 }
 THREAT_EXAMPLES = {"node-features": {"min_distance": 1}}
-PLAIN = [cell for cell in itertools.product(SMOOTHINGS, THREATS, RULES)]
+PLAIN = list(itertools.product(SMOOTHINGS, THREATS, RULES))
 CERTIFIED = [cell for cell in PLAIN if SMOOTHINGS[cell[0]].cell(*cell[1:]).status != "refused"]
 
 

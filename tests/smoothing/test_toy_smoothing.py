@@ -106,5 +106,5 @@ def test_what_it_does_not_claim_is_refused(model, graph):
 
 def test_a_program_that_does_not_know_it_refuses_its_files(model, graph, tmp_path):
     folder = certified(model, graph).save(tmp_path / "run")
-    with pytest.raises(InvalidFileError, match="must have a `name` of interception, .* got 'isolated'"):
+    with pytest.raises(InvalidFileError, match=r"must have a `name` of interception, .* got 'isolated'"):
         graycert.Certificates.load(folder)

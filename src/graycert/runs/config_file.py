@@ -92,7 +92,8 @@ def _restored(path: Path, part: str, document: dict[str, Any], arrays: Mapping[s
     kind = PARTS[part].get(values.pop("name", None))
     if kind is None:
         raise InvalidFileError(
-            f"{path}: section `{part}` must have a `name` of {', '.join(PARTS[part])}, got {document[part].get('name')!r}."
+            f"{path}: section `{part}` must have a `name` of {', '.join(PARTS[part])}, got "
+            f"{document[part].get('name')!r}."
         )
     own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{part}.")}
     try:

@@ -2,8 +2,8 @@
 
 config.toml           every parameter, versions, fingerprint of the graph
 certificates.parquet  a row per target, Δ̄(ρ) included
-votes.npz             votes, and all other arrays that are no columns: nodes to protect first, trusted nodes of the threat,
-                      probabilities per edge or node, what a smoothing adds, the collective certificate
+votes.npz             votes, and all other arrays that are no columns: nodes to protect first, trusted nodes of the
+                      threat, probabilities per edge or node, what a smoothing adds, the collective certificate
 summary.json          the statement and counts per radius
 report.html           all of it for people
 """

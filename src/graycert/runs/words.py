@@ -45,8 +45,8 @@ def _chance(c: Certificates) -> str:
         return own
     if s.simultaneous:
         return (
-            f"The chance that the statement of any of the {len(c):,} targets is wrong is at most α = {s.alpha} over the "
-            "samples."
+            f"The chance that the statement of any of the {len(c):,} targets is wrong is at most α = {s.alpha} over "
+            "the samples."
         )
     stopped = ", although sampling stopped when the votes decided" if isinstance(s.draws, UntilDecided) else ""
     return (
@@ -60,8 +60,8 @@ def _drawn(c: Certificates) -> str:
     if isinstance(draws, Draws):
         verb = "bound" if c.setup.the_rule.is_sound else "estimate"
         return (
-            f"n0 = {draws.num_selection:,} samples chose the class, and n1 = {draws.num_estimation:,} other samples {verb} "
-            "its lead."
+            f"n0 = {draws.num_selection:,} samples chose the class, and n1 = {draws.num_estimation:,} other samples "
+            f"{verb} its lead."
         )
     if not isinstance(draws, UntilDecided):
         return ""
@@ -69,7 +69,8 @@ def _drawn(c: Certificates) -> str:
     return (
         f"n0 = {draws.num_selection:,} samples chose the class. Then a target took {taken.mean():,.0f} of at most "
         f"{draws.max_estimation:,} other samples on average, in all {percent(most - int(taken.sum()), most)} fewer. "
-        f"{int(c.undecided.sum()):,} of {len(c):,} targets were not decided by then: more samples may raise their radius."
+        f"{int(c.undecided.sum()):,} of {len(c):,} targets were not decided by then: more samples may raise "
+        "their radius."
     )
 
 
@@ -123,10 +124,10 @@ def collective_text(certificates: Certificates) -> str:
         held = f" (of {size:,} nodes in {len(limits):,} groups at most {shown} per group)"
     solver = " (with the solver's own bound: not checked)" if "milp" in found.proved_by else ""
     return (
-        f"One adversary against all: if the same ρ untrusted nodes{held} are hostile for all targets, then, with probability "
-        f"at least 1 - α for all of this together, at least so many of the {len(certificates):,} targets keep their "
-        f"prediction{solver}: {', '.join(counts)}. A target with a hostile node closer than the threat allows counts "
-        "as lost."
+        f"One adversary against all: if the same ρ untrusted nodes{held} are hostile for all targets, then, with "
+        f"probability at least 1 - α for all of this together, at least so many of the {len(certificates):,} "
+        f"targets keep their prediction{solver}: {', '.join(counts)}. A target with a hostile node closer than the "
+        "threat allows counts as lost."
     )
 
 
@@ -209,8 +210,8 @@ def table_note(certificates: Certificates) -> str:
     which = "could attack the target" if unit == "nodes" else "could be changed"
     return (
         f"Shares of all {len(certificates):,} targets, rounded down. Radius 0: targets with a prediction. "
-        f"Certified: at least ρ {unit} {which}, and any ρ of them fail. Whole field: also targets with fewer such {unit} "
-        "that hold whatever all of them do."
+        f"Certified: at least ρ {unit} {which}, and any ρ of them fail. Whole field: also targets with fewer such "
+        f"{unit} that hold whatever all of them do."
     )
 
 

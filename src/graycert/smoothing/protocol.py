@@ -155,6 +155,11 @@ class Smoothing(Parameters, ABC):
     def classifier(self, setup: "Setup") -> str:
         """Say what is certified, to follow "the classifier", as a whole sentence or two."""
 
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Sizes of axes of what it adds, by name, where its parameters say them."""
+        return {}
+
     def default_draws(self) -> AnyDraws | None:
         """Return what is drawn if nothing else is said."""
         return self.draws_allowed[0]() if self.draws_allowed else None

@@ -205,7 +205,7 @@ def test_impossible_collective_counts_are_refused(changes):
 
 def test_a_collective_certificate_needs_a_sound_rule():
     made = certify_groups(collective=(1,))
-    with pytest.raises(InvalidParameterError, match="`collective` needs a sound rule .*, got rule 'paper'"):
+    with pytest.raises(InvalidParameterError, match=r"`collective` needs a sound rule .*, got rule 'paper'"):
         made.replace(setup=made.setup.replace(rule="paper"))
 
 
@@ -240,7 +240,12 @@ def test_without_the_graph_it_is_said_what_is_not_redone(tmp_path, rule):
     assert ("radius" in names) is (rule == "sound")
     assert not names & {"delta_upper", "delta_methods", "collective", "estimation_votes"}
     said = " ".join(found.not_redone)
-    for words in ("Δ̄ and receptive fields", "collective certificate", "nodes to protect first", "what was drawn or evaluated"):
+    for words in (
+        "Δ̄ and receptive fields",
+        "collective certificate",
+        "nodes to protect first",
+        "what was drawn or evaluated",
+    ):
         assert words in said
     assert ("radii, because they follow from the graph" in said) is (rule == "event-aware")
 

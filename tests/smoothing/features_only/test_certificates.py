@@ -80,7 +80,7 @@ def test_foreign_models_and_threats_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="`model` must accept"):
         certified(torch.nn.Linear(40, 2), data, [0])
     model = graycert.build_model("gcn", data)
-    with pytest.raises(InvalidParameterError, match="`threat` must be a threat of graycert, .* got int"):
+    with pytest.raises(InvalidParameterError, match=r"`threat` must be a threat of graycert, .* got int"):
         certified(model, data, [0], 1)
 
 

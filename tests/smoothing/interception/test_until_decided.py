@@ -1,4 +1,4 @@
-"""certify() with draws until each target is decided, from model and graph to certificates, and against exact class probabilities."""
+"""certify() until each target is decided, from model and graph, and against exact class probabilities."""
 
 import dataclasses
 import itertools

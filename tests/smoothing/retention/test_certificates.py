@@ -1,4 +1,4 @@
-"""certify() with node retention against every kept set and every adversary, one at a time, and exact against sampled."""
+"""certify() with node retention against every kept set and every adversary, one by one, and exact against sampled."""
 
 import dataclasses
 import itertools

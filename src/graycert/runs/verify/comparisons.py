@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from graycert.certificates import Certificates
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
-from graycert.graph import graph_fingerprint
+from graycert.graph import CanonicalGraph, graph_fingerprint
 from graycert.problem import feature_array
 from graycert.rules import CollectiveCertificate
 from graycert.runs.verify.findings import VerificationCheck
@@ -23,17 +23,25 @@ _SPLITS: dict[str, Callable[..., Any]] = {"inductive": inductive_split, "transdu
 
 def compare_fingerprint(stored: Certificates, graph: Any) -> VerificationCheck:
     """Compare edges, features and sizes of the graph with those that were certified."""
-    found = graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, feature_array(graph.x))
+    s = stored.setup
+    expected, found = (
+        s.graph_fingerprint,
+        graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, feature_array(graph.x)),
+    )
     sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
-    same = found == stored.setup.graph_fingerprint and sizes == (stored.setup.num_nodes, stored.setup.num_edges)
+    same = found == expected and sizes == (s.num_nodes, s.num_edges)
+    if same:  # that of the edges alone, by which votes and bounds are told to belong together
+        canonical = CanonicalGraph.of(graph, merge_parallel=s.smoothing.allows_parallel_edges)
+        expected, found = s.edges_fingerprint, canonical.fingerprint
+        same = found == expected
     if same:
         where = getattr(graph, "graph_source", None) or "the graph that was passed"
         detail = f"{where}: its {sizes[0]:,} nodes and {sizes[1]:,} directed edges are those that were certified"
     else:
         detail = (
             f"the graph is not the one that was certified: it has {sizes[0]:,} nodes, {sizes[1]:,} directed edges and "
-            f"fingerprint {found}; the run is about {stored.setup.num_nodes:,} nodes, {stored.setup.num_edges:,} directed edges "
-            f"and {stored.setup.graph_fingerprint}. Its edges or features have changed since, or it was prepared otherwise"
+            f"fingerprint {found}; the run is about {s.num_nodes:,} nodes, {s.num_edges:,} "
+            f"directed edges and {expected}. Its edges or features have changed since, or it was prepared otherwise"
         )
     return VerificationCheck(name="graph", passed=same, detail=detail)
 

@@ -72,8 +72,8 @@ def _compare(name: str, theirs: Any, again: Certificates, stored: Certificates) 
     row = int(rows[0])
     detail = (
         f"node {stored.targets[row]}: stored {_short(theirs[row])}, drawn again {_short(ours[row])}; {rows.size:,} of "
-        f"{len(stored):,} targets differ (stored by {stored.setup.engine}, again by {again.setup.engine}; single votes, "
-        "where two classes tie up to rounding, may differ between machines and engines)"
+        f"{len(stored):,} targets differ (stored by {stored.setup.engine}, again by {again.setup.engine}; single "
+        "votes, where two classes tie up to rounding, may differ between machines and engines)"
     )
     return VerificationCheck(name=name, passed=False, detail=detail)
 

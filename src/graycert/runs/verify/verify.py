@@ -79,7 +79,8 @@ def verify(
         depth = "" if steps is None else f", and that the model has {steps} propagation steps"
         not_redone.append(
             "what was drawn or evaluated: that it is what the model gives under the smoothing and seed named in "
-            f"config.toml{depth}, is taken from the files. The model can check it (`verify(..., model=...)`, `--redraw`)"
+            f"config.toml{depth}, is taken from the files. The model can check it (`verify(..., model=...)`, "
+            "`--redraw`)"
         )
     if not stored.setup.the_rule.is_sound:
         not_redone.append(f"soundness: rule={stored.setup.rule!r} proves nothing, whether its numbers agree or not")

@@ -1,5 +1,6 @@
 """Votes of T subgraphs that a hash of each edge's source divides the graph into: deterministic, nothing is drawn."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,11 @@ class SubgraphVoting(Smoothing):
         """Check the domain."""
         number = check_integer("num_subgraphs", self.num_subgraphs, at_least=1, at_most=MOST_SUBGRAPHS)
         object.__setattr__(self, "num_subgraphs", number)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """One vote per subgraph."""
+        return {"subgraphs": self.num_subgraphs}
 
     def classifier(self, setup: "Setup") -> str:
         """Say what is certified, to follow "the classifier"."""

@@ -1,0 +1,80 @@
+"""Certificates of every smoothing, and of what a result may have besides, on one small graph."""
+
+from functools import cache
+
+import numpy as np
+import torch
+
+import graycert
+from support.certified_groups import OTHERS, SMOOTHING, TARGETS, smoothing_with_arrays, three_groups, trained_model
+
+FEW = graycert.Draws(num_selection=50, num_estimation=300)
+UNTIL_DECIDED = graycert.UntilDecided(num_selection=50, max_estimation=300, batch=32, give_up=0.07)
+STRONG = graycert.InterceptionSmoothing(p_delete=0.8, p_ablate=0.8)
+TRUSTED = graycert.NodeFeatureThreat(min_distance=1, trusted=np.arange(42) % 7 == 1)
+
+CASES = {
+    "interception": {"smoothing": SMOOTHING, "threat": OTHERS, "draws": FEW},
+    "difference": {"smoothing": SMOOTHING, "threat": OTHERS, "draws": FEW, "rule": "difference", "simultaneous": True},
+    "paper": {"smoothing": SMOOTHING, "threat": OTHERS, "draws": FEW, "rule": "paper"},
+    "event-aware": {"smoothing": SMOOTHING, "threat": OTHERS, "draws": FEW, "rule": "event-aware"},
+    "until-decided": {"smoothing": SMOOTHING, "threat": OTHERS, "draws": UNTIL_DECIDED},
+    "arrays-and-trusted-nodes": {"smoothing": smoothing_with_arrays(), "threat": TRUSTED, "draws": FEW},
+    "no-largest-radius": {"smoothing": SMOOTHING, "threat": OTHERS, "draws": FEW, "max_radius": None},
+    "node-deletion": {"smoothing": STRONG, "threat": graycert.NodeDeletionThreat(), "draws": FEW},
+    "node-insertion": {"smoothing": STRONG, "threat": graycert.NodeInsertionThreat(min_distance=2), "draws": FEW},
+    "edge-deletion": {
+        "smoothing": STRONG,
+        "threat": graycert.EdgeDeletionThreat(convolution="degree-normalised"),
+        "draws": UNTIL_DECIDED,
+    },
+    "retention": {
+        "smoothing": graycert.UniformRetention(keep_ratio="1/6", tau=150),
+        "threat": TRUSTED,
+        "draws": FEW,
+    },
+    "ablation-global": {
+        "smoothing": graycert.RandomizedAblation(scope="global", p_ablate=0.9),
+        "threat": OTHERS,
+        "draws": FEW,
+    },
+    "ablation-local": {
+        "smoothing": graycert.RandomizedAblation(scope="local", num_kept=3),
+        "threat": TRUSTED,
+        "draws": FEW,
+    },
+    "sparse": {
+        "smoothing": graycert.SparseSmoothing(p_plus=0.05, p_minus=0.6),
+        "threat": graycert.AttributeFlipThreat(max_additions=2),
+        "draws": FEW,
+    },
+    "subgraphs": {"smoothing": graycert.SubgraphVoting(num_subgraphs=9), "threat": TRUSTED},
+    "subgraphs-out-edges": {
+        "smoothing": graycert.SubgraphVoting(num_subgraphs=9),
+        "threat": graycert.FeaturesAndOutEdgesThreat(),
+    },
+    "features-only": {"smoothing": graycert.FeaturesOnly(), "threat": OTHERS},
+    "features-only-edges": {"smoothing": graycert.FeaturesOnly(), "threat": graycert.EdgeDeletionThreat()},
+}
+
+
+@cache
+def small_graph():
+    """Three groups with names; attributes are the group's, so that they are binary."""
+    data = three_groups().clone()
+    data.x = (data.x > 0.5).to(torch.float32)
+    data.node_ids = [f"node {number}" for number in range(42)]
+    data.class_names = ["left", "middle", "right"]
+    return data
+
+
+def certify_case(name, **changes):
+    """Certify twelve nodes."""
+    arguments = {"targets": TARGETS, "alpha": 0.05, "max_radius": 6, "seed": 3, **CASES[name], **changes}
+    return graycert.certify(
+        trained_model(), small_graph(), execution=graycert.Execution(say=lambda _: None), **arguments
+    )
+
+
+made = cache(certify_case)
+"""The same certificates for all tests."""
