@@ -22,7 +22,8 @@ from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
 from graycert.models.outside_state import OutsideState
-from graycert.models.private_copy import one_line, private_copy, refuse_other_type, undisturbed
+from graycert.models.precision import check_precision
+from graycert.models.private_copy import one_line, private_copy, undisturbed
 from graycert.models.protocol import require_skip_logits
 from graycert.sampling import evaluation_mode
 from graycert.sampling.operations import UnknownModelError
@@ -96,7 +97,7 @@ def audit_model(
     started = time.perf_counter()
     validate_data(data)
     refuse_batch(data)
-    refuse_other_type(model, data.x)
+    check_precision(model, data)
     check_integer("num_draws", num_draws, at_least=1)
     seed = check_seed(seed)
     if num_layers is not None:

@@ -131,11 +131,6 @@ def _check_features(x: Any, num_nodes: int) -> None:
         raise InvalidParameterError(f"`data.x` must be a dense tensor, got {kind}. Convert it with `.to_dense()`.")
     if not x.is_floating_point():
         raise InvalidParameterError(f"`data.x` must hold floats, got {x.dtype}. Convert it with `data.x.float()`.")
-    if x.dtype == torch.bfloat16:
-        raise InvalidParameterError(
-            "`data.x` must be float32, float64 or float16, got bfloat16, which NumPy does not have. Convert it with "
-            "`data.x.float()`, and the model with `model.float()`."
-        )
     if x.dim() != 2 or x.size(0) != num_nodes or x.size(1) == 0:
         raise InvalidParameterError(
             f"`data.x` must have shape ({num_nodes}, num_features >= 1), got {tuple(x.shape)}. "

@@ -69,27 +69,6 @@ def _refuse_lazy_parameters(model: nn.Module) -> None:
             )
 
 
-def refuse_other_type(model: Any, x: Tensor) -> None:
-    """Refuse a model whose weights have another floating-point type than the features, naming both casts.
-
-    Raises:
-        InvalidParameterError: If they differ.
-    """
-    if not isinstance(model, nn.Module):
-        return
-    types = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
-    if len(types) == 1 and x.dtype not in types:
-        theirs, ours = _word(types.pop()), _word(x.dtype)
-        raise InvalidParameterError(
-            f"`model` must accept the type of `data.x`, got weights of {theirs} and features of {ours}. Use "
-            f"model.to(torch.{ours}), or data.x = data.x.to(torch.{theirs})."
-        )
-
-
-def _word(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Leave the global random generators (torch, NumPy, Python), gradient mode and default type as they were."""

@@ -41,8 +41,8 @@ def statement(certificates: Certificates) -> tuple[str, ...]:
 def assumption(setup: Setup) -> str:
     """Return in words what is taken from the user, where the steps of the model cannot be counted."""
     return (
-        f"Assumed: in one forward pass no message moves more than {setup.num_layers} times along an edge. The model moves "
-        "messages by means that cannot be counted; the number is the user's."
+        f"Assumed: in one forward pass no message moves more than {setup.num_layers} times along an edge. The model "
+        "moves messages by means that cannot be counted; the number is the user's."
     )
 
 

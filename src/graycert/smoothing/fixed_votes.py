@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from graycert._progress import Advance, progress_bar
@@ -53,10 +54,10 @@ def selection_arrays(problem: Problem, votes: IntArray, *, num_samples: int) -> 
     """Return selection votes for the result; say if some are for no class.
 
     Raises:
-        UnsoundSetupError: ``scores-single-out-no-class``, if most are.
+        UnsoundSetupError: ``scores-single-out-no-class``, if most of every target's are.
     """
     no_class = num_samples - votes.sum(axis=1)
-    refuse_open_votes(problem, for_none=int(no_class.sum()), total=num_samples * no_class.size)
+    refuse_open_votes(problem, for_none=no_class, total=np.full(no_class.shape, num_samples))
     return {"selection_votes": votes, **({"selection_no_class": no_class} if no_class.any() else {})}
 
 

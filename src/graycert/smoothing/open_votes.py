@@ -1,33 +1,38 @@
-"""Votes for no class: said where there are any, refused where they are most of the votes."""
+"""Votes for no class: said where there are any, refused where no target has half of its votes for classes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from graycert.errors import UnsoundSetupError
 from graycert.problem import Problem
 
 
-def refuse_open_votes(problem: Problem, *, for_none: int, total: int) -> None:
-    """Say which share of votes is for no class; refuse more than half of them.
+def refuse_open_votes(problem: Problem, *, for_none: NDArray[Any], total: NDArray[Any]) -> None:
+    """Say which share of votes is for no class; refuse if that is more than half of every target's votes.
 
-    A class that is to be certified needs more than half of a target's votes in any case, because those for no class
-    count for every other class. So with a larger share hardly any target could be certified, and what is smoothed is
-    the model's failure.
+    A class that is to be certified needs more than half of a target's votes, because those for no class count for
+    every other class. So no target could be certified, and what is smoothed is the model's failure.
 
     Args:
         problem: The problem.
-        for_none: Votes for no class, of all targets.
-        total: All votes.
+        for_none: Votes for no class, shape (num_targets,).
+        total: All votes, shape (num_targets,).
 
     Raises:
         UnsoundSetupError: ``scores-single-out-no-class``.
     """
-    share = f"{for_none:,} of {total:,} votes"
-    if 2 * for_none > total:
+    share = f"{int(for_none.sum()):,} of {int(total.sum()):,} votes"
+    if total.size and np.all(2 * for_none > total):
         raise UnsoundSetupError(
             "scores-single-out-no-class",
             f"In {share} the scores of `model` single out no class: one is NaN (a mean over no neighbour, 0 / 0, needs "
             "`degree.clamp(min=1)`), or several classes have exactly the largest one (a ReLU after the last layer, "
-            "constant scores). Such votes count for no class, and at most half of them may.",
+            "constant scores, no bias where nothing arrives). Such votes count for no class, and no target has fewer "
+            "than half of its votes among them: none could be certified.",
         )
-    if for_none and problem.execution.say is not None:
+    if for_none.any() and problem.execution.say is not None:
         problem.execution.say(
             f"in {share} the model's scores single out no class (NaN, or exactly tied): they count for none, against "
             "the reported class"

@@ -67,7 +67,7 @@ class FeaturesOnlyMethod(Method):
             own = [_alone(model, x[target : target + 1]) for target in problem.targets.tolist()]
         setup = classified(problem, num_classes=whole.size(1), engine="torch, one node per pass")
         classes = torch.stack(own).cpu().numpy()
-        refuse_open_votes(problem, for_none=int(np.count_nonzero(classes == NO_CLASS)), total=classes.size)
+        refuse_open_votes(problem, for_none=classes == NO_CLASS, total=np.ones(classes.shape, dtype=np.int64))
         return setup, {"own_prediction": classes}
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:

@@ -110,8 +110,8 @@ class RetentionMethod(Method):
         kept_set_labels = np.concatenate(labels)
         refuse_open_votes(
             problem,
-            for_none=int(sum(each.sum() for each in no_class.values()) + np.count_nonzero(kept_set_labels == NO_CLASS)),
-            total=int(sampled.sum()) * draws.most + kept_set_labels.size,
+            for_none=sum(no_class.values()) + np.array([np.count_nonzero(each == NO_CLASS) for each in labels]),
+            total=np.where(sampled, draws.most, [each.size for each in labels]),
         )
         return setup, {
             "selection_votes": selection,

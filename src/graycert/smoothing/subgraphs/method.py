@@ -87,7 +87,8 @@ class SubgraphMethod(Method):
         setup = classified(problem, num_classes=classifier.num_classes, engine="torch, one subgraph per pass")
         winners = [voted_class(classifier.scores(edges)).cpu().numpy() for edges in _subgraphs(problem)]
         predictions = np.stack(winners, axis=1)
-        refuse_open_votes(problem, for_none=int(np.count_nonzero(predictions == NO_CLASS)), total=predictions.size)
+        for_none = np.count_nonzero(predictions == NO_CLASS, axis=1)
+        refuse_open_votes(problem, for_none=for_none, total=np.full(for_none.shape, predictions.shape[1]))
         return setup, {"subgraph_predictions": predictions}
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
