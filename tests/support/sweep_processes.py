@@ -37,6 +37,11 @@ def logged_sweep(folder: str | Path, *, trials: int, sampler: str = "random") ->
     )
 
 
+def _heed_interrupts() -> None:
+    """Undo what a shell does to programs in its background, which is inherited: they ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def running_sweep(folder: Path, *, trials: int, sampler: str = "random") -> "Iterator[subprocess.Popen[bytes]]":
     """Start a sweep with two workers as the leader of a process group; nothing of it outlives the block."""
@@ -48,6 +53,7 @@ def running_sweep(folder: Path, *, trials: int, sampler: str = "random") -> "Ite
             env=environment,
             stderr=errors,
             start_new_session=True,
+            preexec_fn=_heed_interrupts,
         ) as process,
     ):
         try:

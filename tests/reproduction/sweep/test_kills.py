@@ -114,7 +114,7 @@ def test_an_interruption_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: 
     assert told.rstrip().splitlines()[-1].startswith(("KeyboardInterrupt", "Interrupted."))
     assert told.count("Traceback") == 1, "workers hear what is for their parent"
     num_finished = len(pd.read_parquet(folder / "trials.parquet"))
-    assert 0 < num_finished == len(_stored(folder))
+    assert 0 < num_finished <= len(_stored(folder)) <= num_finished + 2  # each worker may have stored one unheard
     done = run_sweep(logged_sweep(folder, trials=num_finished + 2))
     assert done.num_finished >= num_finished + 2
 
