@@ -241,6 +241,7 @@ def test_an_attribute_called_skip_that_is_no_flag_changes_nothing(skip, graph, t
         "        super().__init__()\n"
         f"        self.skip = {skip}\n"
         "        self.conv = GCNConv(in_channels, out_channels)\n"
+        "        nn.init.normal_(self.conv.bias)\n"
         "    def forward(self, x, edge_index):\n"
         "        return self.conv(x, edge_index)\n"
     )
