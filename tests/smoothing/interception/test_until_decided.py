@@ -14,6 +14,7 @@ from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models import build_model
 from graycert.rules import SequentialCertificates
 from graycert.sampling import Purpose, choose_engine
+from graycert.smoothing import model_check
 from graycert.smoothing.interception import method, until_decided
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
