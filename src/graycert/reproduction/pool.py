@@ -54,24 +54,9 @@ def processes(num_workers: int) -> Iterator[Executor]:
     with ends_with_parent, held:
         executor = ProcessPoolExecutor(num_workers, env=_ONE_THREAD, initializer=_prepare, initargs=(ends_with_parent,))
         try:
-            with _interrupts_held():
-                executor.submit(int)  # starts all workers, which inherit it: deaf to Ctrl-C from their first moment
             yield executor
         finally:
             executor.shutdown(kill_workers=True)  # they are idle, or nobody waits for what they do
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hear a Ctrl-C at the end of the block only, where the system can hold it back."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _prepare(ends_with_parent: "Connection[None, None]") -> None:
