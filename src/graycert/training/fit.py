@@ -1,14 +1,21 @@
-"""The loop of epochs that every training has: a step, a look at the validation loss, early stopping."""
+"""What every training has: checks, a loop of steps and looks at the validation loss, early stopping, a record."""
 
+import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from graycert._progress import progress_bar
 from graycert._validation import check_integer, check_positive, check_seed
+from graycert.data import validate_data
 from graycert.errors import InvalidParameterError
+from graycert.models import InterceptionGNN
 from graycert.training.early_stopping import EarlyStopping
+from graycert.training.record import TrainingRecord
+
+VALIDATION_DRAWS = 4
 
 
 def fit(
@@ -16,28 +23,66 @@ def fit(
     training_loss: Callable[[int], Tensor],
     validation_loss: Callable[[], float],
     *,
-    optimizer: torch.optim.Optimizer,
+    learning_rate: float,
+    weight_decay: float,
     max_epochs: int,
     patience: int,
+    seed: int,
     progress: bool,
-) -> tuple[EarlyStopping, int]:
-    """Take steps until the validation loss no longer falls; the model is left with its best weights.
+    p_delete: float | str,
+    p_ablate: float | str,
+) -> TrainingRecord:
+    """Take steps of Adam until the validation loss no longer falls; the model is left with its best weights.
 
     Args:
         model: Is left in evaluation mode.
         training_loss: Loss of an epoch, numbered from 1, with gradients.
         validation_loss: Loss on the validation nodes, evaluated without gradients after every epoch.
-        optimizer: Of the model's parameters.
+        learning_rate: Of Adam, > 0.
+        weight_decay: Of Adam, >= 0.
         max_epochs: Limit of epochs, >= 1.
         patience: Epochs without improvement before stopping, >= 1.
+        seed: Of dropout; the global generator of torch is left as it was.
         progress: Show a progress bar on standard error if it is a terminal.
+        p_delete: Training-time p_d, for the record.
+        p_ablate: Training-time p_a, for the record.
 
     Returns:
-        Best epoch and loss, and the number of epochs.
+        What was done.
 
     Raises:
         InvalidParameterError: If the validation loss is not finite.
     """
+    started = time.perf_counter()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
+        stopping, epochs = _steps(model, training_loss, validation_loss, optimizer, max_epochs, patience, progress)
+    return TrainingRecord(
+        epochs=epochs,
+        best_epoch=stopping.best_epoch,
+        best_validation_loss=stopping.best_loss,
+        p_delete=p_delete,
+        p_ablate=p_ablate,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        max_epochs=max_epochs,
+        patience=patience,
+        seed=seed,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _steps(
+    model: nn.Module,
+    training_loss: Callable[[int], Tensor],
+    validation_loss: Callable[[], float],
+    optimizer: torch.optim.Optimizer,
+    max_epochs: int,
+    patience: int,
+    progress: bool,
+) -> tuple[EarlyStopping, int]:
+    """Return the best epoch and loss, and the number of epochs."""
     stopping, epoch = EarlyStopping(patience), 0
     with progress_bar("training", total=max_epochs, unit="epochs", shown=progress) as advance:
         for epoch in range(1, max_epochs + 1):
@@ -61,12 +106,31 @@ def fit(
     return stopping, epoch
 
 
-def check_recipe(learning_rate: float, weight_decay: float, max_epochs: int, patience: int, seed: int) -> None:
-    """Check the numbers of a training.
+def check_training(
+    model: Any, split: Any, *, learning_rate: float, weight_decay: float, max_epochs: int, patience: int, seed: int
+) -> None:
+    """Check what is trained, on what, and the numbers of the training.
 
     Raises:
-        InvalidParameterError: If one is out of range.
+        InvalidParameterError: If the model is none of `build_model`, labels are missing, the model takes another number
+            of features, or a number is out of range.
     """
+    if not isinstance(model, InterceptionGNN):
+        raise InvalidParameterError(
+            f"`model` must come from build_model, got {type(model).__name__}. Train other models with your own loop: "
+            "ablate with torch.where, delete edges, one draw per epoch."
+        )
+    if not all(hasattr(split, part) for part in ("train", "validation", "test")):
+        raise InvalidParameterError(
+            f"`split` must come from inductive_split or transductive_split, got {type(split).__name__}."
+        )
+    for part in (split.train, split.validation):
+        validate_data(part.data, need_labels=True)
+    if split.train.data.x.size(1) != model.config.num_features:
+        raise InvalidParameterError(
+            f"`model` must take {split.train.data.x.size(1)} features for this graph, got a model for "
+            f"{model.config.num_features}. Build it with build_model(..., split)."
+        )
     check_positive("learning_rate", learning_rate)
     if weight_decay != 0:
         check_positive("weight_decay", weight_decay, hint="0 switches it off.")

@@ -1,13 +1,12 @@
 """Training under sparse smoothing: fresh flips of attributes in every epoch."""
 
-import time
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from graycert.data import SplitPart, validate_data
+from graycert.data import SplitPart
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
 from graycert.sampling import CoinStream, Purpose
@@ -16,11 +15,10 @@ from graycert.smoothing.sparse.draws import AttributeDraws
 from graycert.smoothing.sparse.parameters import SparseSmoothing
 from graycert.training import TrainingRecord
 from graycert.training.features import Features
-from graycert.training.fit import check_recipe, fit
+from graycert.training.fit import VALIDATION_DRAWS, check_training, fit
 from graycert.training.smoothed_loss import Batch, SmoothedLoss
 
 _UNTOUCHED = InterceptionSmoothing(p_delete=0.0, p_ablate=0.0)
-_VALIDATION_DRAWS = 4
 
 
 class DrawnFeatures(Features):
@@ -109,60 +107,35 @@ def train_sparse_smoothing(
     References:
         Bojchevski, Klicpera and Günnemann (2020), Section 7; Scholten et al. (2022), Appendix "Hyperparameters".
     """
-    _check_arguments(model, split, smoothing, learning_rate, weight_decay, max_epochs, patience, seed)
-    started = time.perf_counter()
-    training = SparseSmoothedLoss(model, split.train, smoothing, CoinStream(seed, Purpose.TRAINING))
-    validation = SparseSmoothedLoss(model, split.validation, smoothing, CoinStream(seed, Purpose.VALIDATION))
-    held_out = [validation.batch(range(draw, draw + 1)) for draw in range(_VALIDATION_DRAWS)]
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        stopping, epochs = fit(
-            model,
-            lambda epoch: training(training.batch(range(epoch, epoch + 1), drop=model.config.dropout)),
-            lambda: float(torch.stack([validation(batch) for batch in held_out]).mean()),
-            optimizer=torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True),
-            max_epochs=max_epochs,
-            patience=patience,
-            progress=progress,
-        )
-    return TrainingRecord(
-        epochs=epochs,
-        best_epoch=stopping.best_epoch,
-        best_validation_loss=stopping.best_loss,
-        p_delete=0.0,
-        p_ablate=0.0,
+    if not isinstance(smoothing, SparseSmoothing):
+        raise InvalidParameterError(f"`smoothing` must be a SparseSmoothing, got {type(smoothing).__name__}.")
+    check_training(
+        model,
+        split,
         learning_rate=learning_rate,
         weight_decay=weight_decay,
         max_epochs=max_epochs,
         patience=patience,
         seed=seed,
-        seconds=time.perf_counter() - started,
     )
-
-
-def _check_arguments(
-    model: InterceptionGNN,
-    split: Any,
-    smoothing: SparseSmoothing,
-    learning_rate: float,
-    weight_decay: float,
-    max_epochs: int,
-    patience: int,
-    seed: int,
-) -> None:
-    if not isinstance(model, InterceptionGNN):
-        raise InvalidParameterError(f"`model` must come from build_model, got {type(model).__name__}.")
     if model.skip:
         raise InvalidParameterError(
             "`model` must be built with skip=False, got one with skip=True. A skip connection would see attributes "
             "before they are drawn."
         )
-    if not all(hasattr(split, part) for part in ("train", "validation", "test")):
-        raise InvalidParameterError(
-            f"`split` must come from inductive_split or transductive_split, got {type(split).__name__}."
-        )
-    if not isinstance(smoothing, SparseSmoothing):
-        raise InvalidParameterError(f"`smoothing` must be a SparseSmoothing, got {type(smoothing).__name__}.")
-    for part in (split.train, split.validation):
-        validate_data(part.data, need_labels=True)
-    check_recipe(learning_rate, weight_decay, max_epochs, patience, seed)
+    training = SparseSmoothedLoss(model, split.train, smoothing, CoinStream(seed, Purpose.TRAINING))
+    validation = SparseSmoothedLoss(model, split.validation, smoothing, CoinStream(seed, Purpose.VALIDATION))
+    held_out = [validation.batch(range(draw, draw + 1)) for draw in range(VALIDATION_DRAWS)]
+    return fit(
+        model,
+        lambda epoch: training(training.batch(range(epoch, epoch + 1), drop=model.config.dropout)),
+        lambda: float(torch.stack([validation(batch) for batch in held_out]).mean()),
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        max_epochs=max_epochs,
+        patience=patience,
+        seed=seed,
+        progress=progress,
+        p_delete=0.0,
+        p_ablate=0.0,
+    )
