@@ -2,15 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graycert._phases import Phases
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer, check_targets
 from graycert.errors import InvalidParameterError
-from graycert.graph import CanonicalGraph, graph_fingerprint, longest_chain
+from graycert.graph import CanonicalGraph, fingerprint_of, longest_chain
 from graycert.setup import Setup
 from graycert.smoothing import Smoothing
 from graycert.threats import Threat
@@ -18,6 +19,8 @@ from graycert.threats import Threat
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+    from graycert.audit import AuditReport
 
 ENGINES = ("auto", "compiled", "torch")
 
@@ -85,7 +88,9 @@ class Problem:
         graph: The same, checked and sorted; None as ``data``.
         model: The model; None where votes are already there.
         ablation_token: Features of an ablated node, or None for the model's own or zeros.
+        audit: What an audit of this model and graph has found already, or None.
         execution: Where and how to compute.
+        phases: Where the time goes.
     """
 
     setup: Setup
@@ -94,7 +99,9 @@ class Problem:
     graph: CanonicalGraph | None = None
     model: Any = None
     ablation_token: "Tensor | None" = None
+    audit: "AuditReport | None" = None
     execution: Execution = Execution()
+    phases: Phases = field(default_factory=Phases)
 
     @classmethod
     def of(cls, data: Any, targets: Any, *, setup: Setup, **others: Any) -> "Problem":
@@ -222,20 +229,12 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
 
 def describe_graph(data: Any, graph: CanonicalGraph) -> dict[str, Any]:
     """Return what a set-up says of a graph."""
-    features = feature_array(data.x)
-    edges = data.edge_index.cpu().numpy()
     return {
-        "graph_fingerprint": graph_fingerprint(edges, int(data.num_nodes), features),
+        "graph_fingerprint": fingerprint_of(data),
         "edges_fingerprint": graph.fingerprint,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
     }
-
-
-def feature_array(x: Any) -> Any:
-    """Return features for hashing; NumPy has no bfloat16, whose values are float32 values."""
-    values = x.detach().cpu()
-    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
 
 
 def target_nodes(targets: Any, data: Any) -> IntArray:

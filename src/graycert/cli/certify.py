@@ -209,11 +209,19 @@ def _keep_model(chosen: models.ChosenModel, certificates: "Certificates", folder
 
 
 def _tell(certificates: "Certificates", folder: Path, console: Console) -> None:
+    from graycert._phases import time_in_words
     from graycert.runs.words import summary_record
 
     files = sorted(str(path) for path in folder.iterdir())
     text = "\n".join(
-        [certificates.summary(), "", f"Written to {shown(folder)}:", *(f"  {Path(file).name}" for file in files)]
+        [
+            certificates.summary(),
+            "",
+            f"Took {time_in_words(certificates.seconds)}.",
+            f"Written to {shown(folder)}:",
+            *(f"  {Path(file).name}" for file in files),
+        ]
     )
     record = {"command": "certify", "out": str(folder), "files": files, "summary": summary_record(certificates)}
+    record["seconds"] = dict(certificates.seconds)
     console.result(text, record)

@@ -4,7 +4,7 @@ from graycert.graph.adjacency import Adjacency
 from graycert.graph.canonical_graph import CanonicalGraph, probability_arrays
 from graycert.graph.conversion import as_adjacency
 from graycert.graph.explicit_paths import explicit_simple_paths
-from graycert.graph.fingerprint import graph_fingerprint
+from graycert.graph.fingerprint import fingerprint_of, graph_fingerprint
 from graycert.graph.receptive_field import (
     BLOCK_ENTRIES,
     ReceptiveFields,
@@ -34,6 +34,7 @@ __all__ = [
     "count_reduced_representatives",
     "count_simple_paths",
     "explicit_simple_paths",
+    "fingerprint_of",
     "graph_fingerprint",
     "in_tree",
     "longest_chain",

@@ -52,3 +52,14 @@ def graph_fingerprint(edge_index: ArrayLike, num_nodes: int, features: Any | Non
     for start in range(0, num_nodes, 4096):  # blocks, so that a large matrix is not copied as a whole
         digest.update(np.ascontiguousarray(matrix[start : start + 4096], dtype=little_endian).tobytes())
     return f"sha256:{digest.hexdigest()}"
+
+
+def fingerprint_of(data: Any) -> str:
+    """Hash a graph with features, as `graph_fingerprint` does.
+
+    Args:
+        data: Graph with tensors ``x`` (num_nodes, num_features) and ``edge_index`` (2, num_edges), on any device.
+    """
+    x = data.x.detach().cpu()
+    features = x.float() if str(x.dtype) == "torch.bfloat16" else x  # NumPy has no bfloat16
+    return graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), features.numpy())

@@ -1,7 +1,8 @@
-"""What a model can remember where a deep copy does not reach: classes, module globals, closures, registries."""
+"""What a model can remember where a deep copy does not reach: classes, globals, closures, registries, environment."""
 
 import copy
 import dis
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -50,7 +51,8 @@ class OutsideState:
         self._walk = _Walk()
         for module in model.modules():
             self._walk.visit_object(module, inside=True)
-        self._kept = [(place, place.get(), _copied(place.get())) for place in self._walk.places]
+        places = [*self._walk.places, _environment()]
+        self._kept = [(place, place.get(), _copied(place.get())) for place in places]
         self._names = [(each, set(vars(each))) for each in self._walk.classes]
 
     @property
@@ -58,7 +60,7 @@ class OutsideState:
         """Names that functions other than constructors store: attributes, globals."""
         return {
             name
-            for function in self._walk.functions
+            for function in self.functions
             if function.__name__ not in ("__init__", "reset_parameters", "__setattr__", "__setstate__")
             for name in _stored(function, "STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
         }
@@ -68,6 +70,11 @@ class OutsideState:
         """Whether functions store anything, or containers and caches are within their reach."""
         holds = any(isinstance(place.get(), _CONTAINERS) for place in self.places)
         return bool(self.stored_names or self._walk.caches or holds)
+
+    @property
+    def functions(self) -> list[types.FunctionType]:
+        """All functions that were looked through."""
+        return self._walk.functions
 
     @property
     def places(self) -> list[Place]:
@@ -121,7 +128,7 @@ class _Walk:
 
     def visit_class(self, each: type) -> None:
         """Look through the attributes of a class and the functions of its methods."""
-        if not _is_foreign(each.__module__) or not self._is_new(each):
+        if not is_foreign(each.__module__) or not self._is_new(each):
             return
         self.classes.append(each)
         for name, held in list(vars(each).items()):
@@ -130,7 +137,7 @@ class _Walk:
 
     def visit_function(self, function: types.FunctionType) -> None:
         """Look through what a function names, closes over and has as defaults."""
-        if not _is_foreign(function.__module__ or "") or not self._is_new(function):
+        if not is_foreign(function.__module__ or "") or not self._is_new(function):
             return
         self.functions.append(function)
         names = {name for code in _codes(function.__code__) for name in code.co_names}
@@ -154,11 +161,11 @@ class _Walk:
         self, scope: dict[str, Any], name: str, names: set[str], attributes: set[str], module: str
     ) -> None:
         held = scope.get(name, _MISSING)
-        if isinstance(held, types.ModuleType | type) and not _is_foreign(_home(held)):
+        if isinstance(held, types.ModuleType | type) and not is_foreign(_home(held)):
             left = [each for each in sorted(attributes) if isinstance(vars(held).get(each), _DATA)]
             self.places += [_attribute(held, each) for each in left]  # nothing, or a value left in torch itself
         if isinstance(held, types.ModuleType):
-            if _is_foreign(held.__name__):
+            if is_foreign(held.__name__):
                 for inner in sorted(names & set(vars(held))):
                     self._visit(vars(held)[inner], _entry(vars(held), inner, f"{held.__name__}.{inner}"))
         else:
@@ -185,11 +192,12 @@ class _Walk:
         elif held is _MISSING or isinstance(held, _DATA):
             if place is not None:
                 self.places.append(place)
-        elif _is_foreign(type(held).__module__) and hasattr(held, "__dict__"):
+        elif is_foreign(type(held).__module__) and hasattr(held, "__dict__"):
             self.visit_object(held, inside=False)
 
 
-def _is_foreign(module: str) -> bool:
+def is_foreign(module: str) -> bool:
+    """Return whether a module of Python is none of torch, PyTorch Geometric, NumPy, SciPy, Python or graycert."""
     root = module.split(".")[0]
     if root == "graycert":
         return module.startswith("graycert.zoo")
@@ -224,6 +232,15 @@ def _stored(function: types.FunctionType, *operations: str) -> set[str]:
         for step in dis.get_instructions(code)
         if step.opname in operations
     }
+
+
+def _environment() -> Place:
+    def put(value: dict[str, str]) -> None:
+        for name in set(os.environ) - set(value):
+            del os.environ[name]
+        os.environ.update(value)
+
+    return Place("os.environ", "environ", lambda: dict(os.environ), put, lambda: None)
 
 
 def _attribute(each: type | types.ModuleType, name: str) -> Place:

@@ -166,7 +166,7 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
 
 
 def _write_files(certificates: Certificates, folder: Path) -> None:
-    (folder / CONFIG).write_text(config_text(certificates.setup), encoding="utf-8")
+    (folder / CONFIG).write_text(config_text(certificates.setup, certificates.seconds), encoding="utf-8")
     _write_table(certificates, folder / TABLE)
     write_votes(certificates, folder / VOTES)
     record = {"format_version": FORMAT_VERSION, **summary_record(certificates)}
@@ -282,6 +282,7 @@ def _certificates(
             setup=setup,
             adds={name: array for name, array in arrays.items() if name in added},
             collective=collective_of(votes),
+            seconds=config.get("seconds", {}),
             **{name: array for name, array in arrays.items() if name not in added},
         )
     except (GraycertError, TypeError, ValueError) as error:
