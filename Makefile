@@ -47,6 +47,7 @@ bench bench-quick: $(STAMP)  ## speed against the plain versions, and growth: wr
 	@mkdir -p $(RESULTS)
 	$(MEASURE)/machine.py --json $(RESULTS)/machine.json
 	$(MEASURE)/sampling.py $(QUICK) --json $(RESULTS)/sampling.json
+	$(MEASURE)/certify.py $(ROUNDS) --json $(RESULTS)/certify.json
 	$(MEASURE)/foreign_models.py $(ROUNDS) --draws 64 --json $(RESULTS)/foreign_models.json
 	$(MEASURE)/training.py $(or $(ROUNDS),--rounds 3) --json $(RESULTS)/training.json
 	$(MEASURE)/bounds.py $(QUICK) --json $(RESULTS)/bounds.json
