@@ -15,7 +15,6 @@ from graycert.cli.console import Console, about
 from graycert.cli.declared import Chosen, certify_config, every_kind, made, made_draws, refuse_foreign
 from graycert.cli.node_files import read_masks, read_nodes
 from graycert.cli.places import default_run, shown
-from graycert.cli.provenance import weights_sha256
 from graycert.cli.repetition import complete_options
 from graycert.cli.training import train_model
 from graycert.draws import AnyDraws
@@ -90,6 +89,8 @@ class _Asked:
 
 
 def _run(config: CertifyConfig, console: Console) -> int:
+    from graycert.models import weights_sha256
+
     asked = _Asked.by(config, console)
     out = _destination(config)
     data = graphs.load(config, console)

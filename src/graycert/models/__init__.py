@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graycert.models.weights import load_model as load_model
     from graycert.models.weights import load_weights as load_weights
     from graycert.models.weights import save_model as save_model
+    from graycert.models.weights import weights_sha256 as weights_sha256
 
 _HOME = {
     "ARCHITECTURES": "graycert.models.names",
@@ -30,6 +31,7 @@ _HOME = {
     "load_model": "graycert.models.weights",
     "load_weights": "graycert.models.weights",
     "save_model": "graycert.models.weights",
+    "weights_sha256": "graycert.models.weights",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, _HOME)

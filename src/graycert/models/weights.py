@@ -1,5 +1,6 @@
 """Weights on disk: safetensors plus a small JSON file; nothing is ever unpickled."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -9,6 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialize_tensors
+from torch import nn
 
 from graycert._files import write_atomically
 from graycert._validation import check_choice
@@ -29,6 +31,12 @@ def _weights_path(path: str | os.PathLike[str]) -> Path:
 def config_path(weights: Path) -> Path:
     """Return where the JSON beside a weights file lies."""
     return weights.with_suffix(".json")
+
+
+def weights_sha256(module: nn.Module) -> str:
+    """Return the hash of the weights as `save_model` writes them."""
+    tensors = {name: value.detach().cpu().contiguous().clone() for name, value in module.state_dict().items()}
+    return hashlib.sha256(serialize_tensors(tensors)).hexdigest()
 
 
 def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> Path:

@@ -37,7 +37,6 @@ CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
 )
 FILES = (CONFIG, TABLE, VOTES, SUMMARY, REPORT)
 MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its model
-MOST_DRAWS = 2**25
 _VERSION_KEY = b"graycert_format_version"
 _LARGEST_RATIO = 2_000  # zstd and runs of equal values compress further, but tables of targets do not
 
@@ -262,11 +261,6 @@ def _certificates(
     """Return what the files hold, checked as everything that is made in Python is."""
     in_setup = {name: array for name, array in votes.items() if "." in name}
     setup = stored_setup(folder / CONFIG, config, in_setup)
-    if setup.draws is not None and setup.draws.most > MOST_DRAWS:
-        raise InvalidFileError(
-            f"{folder / CONFIG} must name at most {MOST_DRAWS:,} draws, got {setup.draws.most:,}: proved tails of "
-            f"binomial distributions take work in proportion to them. {AGAIN}"
-        )
     try:
         in_table = from_columns(columns, setup.smoothing)
     except (KeyError, ValueError) as error:
