@@ -18,6 +18,7 @@ from graycert.audit.influence import Influence, probe_model, same_bits
 from graycert.audit.leak_test import leak_test, needs_in_edges, unusable
 from graycert.audit.memory import check_memory, unsteady
 from graycert.audit.report import AuditCheck, AuditReport
+from graycert.audit.row_test import beside_skip
 from graycert.audit.seal import parts_of, seal_of
 from graycert.audit.structure import check_structure
 from graycert.data import validate_data
@@ -315,7 +316,10 @@ def _memory_and_features(
         if known or runs_on(private_copy(pristine), blocks):
             x, edge_index, called, targets = blocks.x, blocks.edge_index, private_copy(pristine), None
             scores = _call(called, x, edge_index)
-    checks, moved = check_memory(pristine, called, x, edge_index, scores, outside, _call)
+    checks, moved = check_memory(
+        pristine, called, x, edge_index, beside_skip(called, scores, x), outside, _call_with_skip
+    )
+    moved = moved[:, : scores.size(1)]
     if not features_matter:
         return [checks]
     chosen = torch.arange(x.size(0)) if targets is None else torch.tensor(targets)
@@ -351,6 +355,10 @@ def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
             f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Wrap it in a module with that signature, "
             "or convert `data.x`; weights stored for each edge of the graph cannot follow deleted edges."
         ) from error
+
+
+def _call_with_skip(model: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
+    return beside_skip(model, _call(model, x, edge_index), x)
 
 
 def _token_is_independent(token: Tensor, x: Tensor) -> AuditCheck:

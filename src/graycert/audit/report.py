@@ -7,8 +7,8 @@ from graycert.errors import UnsoundSetupError
 
 CANNOT_SEE = (
     "not seen: what was computed from the features before (scores, statistics and propagated features kept as "
-    "constants), memory in files, edges chosen by features, and what a model does only for "
-    "features or graphs that nobody tried"
+    "constants), memory in files and inside libraries, edges chosen by features, "
+    "and what a model does only for features or graphs that nobody tried, after very many calls, or by the clock"
 )
 
 

@@ -225,4 +225,5 @@ def _tell(certificates: "Certificates", folder: Path, console: Console) -> None:
     )
     record = {"command": "certify", "out": str(folder), "files": files, "summary": summary_record(certificates)}
     record["seconds"] = dict(certificates.seconds)
+    console.say(f"certified in {time_in_words(certificates.seconds)}")
     console.result(text, record)

@@ -1,9 +1,12 @@
 """What a model can remember where a deep copy does not reach: classes, globals, closures, registries, environment."""
 
+import contextvars
 import copy
 import dis
+import functools
 import os
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ from torch import Tensor, nn
 
 _KNOWN = {"torch", "torch_geometric", "torch_scatter", "torch_sparse", "torch_cluster", "pyg_lib", "numpy", "scipy"}
 _BY_NAME = {"globals", "vars", "setattr", "exec", "eval", "__dict__"}
+_MODULE_INTERNALS = frozenset(vars(nn.Module()))
 _MISSING = object()
 _CONTAINERS = (dict, list, set)
 _DATA = (type(None), bool, int, float, str, Tensor, np.ndarray, *_CONTAINERS, tuple)
@@ -123,7 +127,10 @@ class _Walk:
         for each in type(value).__mro__:
             self.visit_class(each)
         for name, held in list(getattr(value, "__dict__", {}).items()):
-            if not name.startswith("_"):
+            if isinstance(value, nn.Module) and name in _MODULE_INTERNALS:
+                for hook in list(held.values()) if name.endswith("_hooks") else ():
+                    self._visit(hook, None)
+            else:
                 self._visit(held, None if inside else _entry(value.__dict__, name, f"{type(value).__name__}.{name}"))
 
     def visit_class(self, each: type) -> None:
@@ -182,7 +189,14 @@ class _Walk:
         if hasattr(held, "cache_clear") and hasattr(held, "__wrapped__"):
             self.caches.append(held)
             held = held.__wrapped__
-        if isinstance(held, types.FunctionType):
+        if isinstance(held, functools.partial):
+            for part in (held.func, *held.args, *held.keywords.values()):
+                self._visit(part, _held(part, "argument of a partial function"))
+        elif isinstance(held, threading.local):
+            self._visit(vars(held), _held(vars(held), "thread-local values"))
+        elif isinstance(held, contextvars.ContextVar):
+            self.places.append(_context(held))
+        elif isinstance(held, types.FunctionType):
             self.visit_function(held)
         elif isinstance(held, type):
             self.visit_class(held)
@@ -212,13 +226,10 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _entry(holder: dict[str, Any], name: str, text: str) -> Place:
-    return Place(
-        text,
-        name,
-        lambda: holder.get(name, _MISSING),
-        lambda value: holder.__setitem__(name, value),
-        lambda: holder.pop(name, None) and None,
-    )
+    def drop() -> None:
+        holder.pop(name, None)
+
+    return Place(text, name, lambda: holder.get(name, _MISSING), lambda value: holder.__setitem__(name, value), drop)
 
 
 def _home(held: types.ModuleType | type) -> str:
@@ -258,6 +269,13 @@ def _cell(cell: types.CellType, name: str) -> Place:
         cell.cell_contents = value
 
     return Place(f"closure variable {name}", name, lambda: _contents(cell), put, lambda: None)
+
+
+def _context(variable: contextvars.ContextVar[Any]) -> Place:
+    def put(value: Any) -> None:
+        variable.set(value)
+
+    return Place(f"context variable {variable.name}", variable.name, lambda: variable.get(None), put, lambda: put(None))
 
 
 def _contents(cell: types.CellType) -> Any:

@@ -38,6 +38,7 @@ def private_copy(model: Any) -> nn.Module:
             f"`model` must allow copy.deepcopy, because graycert works on a copy, got {one_line(error)}. Does it keep "
             "a result of an earlier call as an attribute?"
         ) from error
+    _refuse_other_class(model, copied)
     if give_copies not in copied._forward_pre_hooks.values():
         copied.register_forward_pre_hook(give_copies, prepend=True, with_kwargs=True)
     return copied
@@ -66,6 +67,17 @@ def _refuse_lazy_parameters(model: nn.Module) -> None:
             raise InvalidParameterError(
                 f"`model` must have values for all its parameters, got `{name}`, which is made at the first call. Call "
                 "model(data.x, data.edge_index) once, then train it or load its weights."
+            )
+
+
+def _refuse_other_class(model: nn.Module, copied: Any) -> None:
+    copies = dict(copied.named_modules()) if isinstance(copied, nn.Module) else {}
+    for name, module in model.named_modules():
+        if type(copies.get(name)) is not type(module) or copies[name] is module:
+            raise InvalidParameterError(
+                "`model` must allow copy.deepcopy, because graycert works on a copy, but the copy of "
+                f"`{name or 'model'}`, a {type(module).__name__}, is the same object or of another class. Remove its "
+                "__deepcopy__ or __reduce__."
             )
 
 
