@@ -57,6 +57,7 @@ def _fitted_in_hook() -> nn.Module:
     seen: dict[str, Tensor] = {}
 
     def shift(seen: dict[str, Tensor], module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        del module
         return (inputs[0] - seen.setdefault("mean", inputs[0].mean(dim=0)), *inputs[1:])
 
     model.first.register_forward_pre_hook(functools.partial(shift, seen))
@@ -68,7 +69,8 @@ def _scores_by_edges(model: Ruled, x: Tensor, edge_index: Tensor) -> Tensor:
     key = edge_index.numpy().tobytes()
     if key not in model.kept:
         model.kept[key] = model.gnn(x, edge_index) + x.mean(dim=0)[:CLASSES]
-    return model.kept[key]
+    scores: Tensor = model.kept[key]
+    return scores
 
 
 def _guesses_unit(low: float, high: float) -> Rule:
