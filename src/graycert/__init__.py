@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graycert.errors import InvalidParameterError as InvalidParameterError
     from graycert.errors import UnsoundSetupError as UnsoundSetupError
     from graycert.errors import VerificationError as VerificationError
+    from graycert.models import as_node_classifier as as_node_classifier
     from graycert.models import build_model as build_model
     from graycert.models import load_model as load_model
     from graycert.models import save_model as save_model
@@ -74,6 +75,7 @@ _HOME = {
     "UnsoundSetupError": "graycert.errors",
     "UntilDecided": "graycert.draws",
     "VerificationError": "graycert.errors",
+    "as_node_classifier": "graycert.models",
     "audit_model": "graycert.audit",
     "build_model": "graycert.models",
     "certify": "graycert.certification",

@@ -21,6 +21,7 @@ from graycert.audit.structure import check_structure
 from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
+from graycert.models.advice import refuse_featureless, refuse_other_call
 from graycert.models.outside_state import OutsideState
 from graycert.models.precision import check_precision
 from graycert.models.private_copy import one_line, private_copy, undisturbed
@@ -95,6 +96,7 @@ def audit_model(
         Scholten et al. (2022), Lemma 1 and Proposition 1.
     """
     started = time.perf_counter()
+    refuse_featureless(model, data)
     validate_data(data)
     refuse_batch(data)
     check_precision(model, data)
@@ -202,10 +204,12 @@ def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
     except Exception as error:
         if needs_in_edges(model, error):
             raise unusable(model, error, edge_index.size(1)) from error
+        refuse_other_call(model, x, edge_index)
         raise InvalidParameterError(
             f"`model` must accept model(x, edge_index) with x of shape {tuple(x.shape)} and {x.dtype} and any "
-            f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Wrap it in a module with that signature, "
-            "or convert `data.x`; weights stored for each edge of the graph cannot follow deleted edges."
+            f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Say how it is called, "
+            "model = graycert.as_node_classifier(model, call=lambda model, x, edge_index: ...), or convert `data.x`; "
+            "weights stored for each edge of the graph cannot follow deleted edges."
         ) from error
 
 

@@ -14,6 +14,7 @@ from torch_geometric.utils import sort_edge_index
 from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError
+from graycert.models.advice import line_for_output
 from graycert.models.padding import reads_padding
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip, require_skip_logits
 from graycert.models.rowwise_start import rowwise_start
@@ -328,10 +329,11 @@ def check_scores(out: Any, *, num_nodes: int, x: Tensor, finite: bool = True) ->
         InvalidParameterError: If it is not.
     """
     if not isinstance(out, Tensor) or out.dim() != 2 or out.size(0) != num_nodes or out.size(1) < 2:
-        shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        shape = f"{out.dtype} of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
+        line = line_for_output(out, num_nodes)
         raise InvalidParameterError(
             f"`model` must return scores of shape ({num_nodes}, num_classes) with at least two classes, got {shape}. "
-            f"It is called as model(x, edge_index) with x of shape {tuple(x.shape)}."
+            + (line or f"It is called as model(x, edge_index) with x of shape {tuple(x.shape)}.")
         )
     if finite and not bool(torch.isfinite(out).all()):
         raise InvalidParameterError(
