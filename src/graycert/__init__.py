@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from graycert.threats import NodeDeletionThreat as NodeDeletionThreat
     from graycert.threats import NodeFeatureThreat as NodeFeatureThreat
     from graycert.threats import NodeInsertionThreat as NodeInsertionThreat
+    from graycert.training import RandomInterception as RandomInterception
     from graycert.training import train as train
 
 __version__ = "0.1.0"
@@ -68,6 +69,7 @@ _HOME = {
     "NodeDeletionThreat": "graycert.threats",
     "NodeFeatureThreat": "graycert.threats",
     "NodeInsertionThreat": "graycert.threats",
+    "RandomInterception": "graycert.training",
     "RandomizedAblation": "graycert.smoothing",
     "SparseSmoothing": "graycert.smoothing",
     "SubgraphVoting": "graycert.smoothing",
