@@ -1,6 +1,6 @@
 """Smoothed accuracy of models that PyTorch Geometric ships, trained without interception, with it, and with a token.
 
-Usage: GRAYCERT_DATA=FOLDER python benchmarks/training_gain.py [--graph cora_ml] [--seeds 3] [--json FILE]
+Usage: GRAYCERT_DATA=FOLDER python benchmarks/training_gain.py [--graph cora_ml] [--seeds 2] [--json FILE]
 """
 
 import argparse
@@ -19,10 +19,25 @@ import graycert
 CERTIFIED = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
 NOTHING = graycert.InterceptionSmoothing(p_delete=0.0, p_ablate=0.0)
 TRAINING = graycert.InterceptionSmoothing(p_delete=0.01, p_ablate=0.6)
+
+
+class MapThenSAGE(nn.Module):
+    """A linear map of the features, then GraphSAGE."""
+
+    def __init__(self, num_features: int, num_classes: int) -> None:
+        super().__init__()
+        self.map, self.sage = nn.Linear(num_features, 64), GraphSAGE(64, 64, 2, num_classes, dropout=0.5)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        """Return class scores."""
+        scores: torch.Tensor = self.sage(torch.relu(self.map(x)), edge_index)
+        return scores
+
+
 MODELS: dict[str, Callable[[int, int], nn.Module]] = {
-    "GCN": lambda features, classes: GCN(features, 64, 2, classes, dropout=0.5),
-    "GraphSAGE": lambda features, classes: GraphSAGE(features, 64, 2, classes, dropout=0.5),
+    "linear map, GraphSAGE": MapThenSAGE,
     "GATv2": lambda features, classes: GAT(features, 64, 2, classes, dropout=0.5, heads=8, v2=True),
+    "GCN": lambda features, classes: GCN(features, 64, 2, classes, dropout=0.5),
 }
 WAYS = {
     "without interception": (NOTHING, False),
@@ -40,7 +55,7 @@ def trained(make: Callable[[int, int], nn.Module], split: Any, way: str, seed: i
     model = make(data.num_features, int(data.y.max()) + 1)
     if token:
         model.ablation_token = nn.Parameter(torch.zeros(data.num_features))
-    graycert.train(model, split, smoothing=smoothing, learning_rate=0.01, patience=50, seed=seed)
+    graycert.train(model, split, smoothing=smoothing, learning_rate=0.01, patience=30, seed=seed)
     return model
 
 
@@ -55,7 +70,7 @@ def measured(model: nn.Module, split: Any, seed: int) -> dict[str, float]:
         targets=nodes,
         smoothing=CERTIFIED,
         threat=graycert.NodeFeatureThreat(),
-        draws=graycert.Draws(num_selection=500, num_estimation=2_000),
+        draws=graycert.Draws(num_selection=200, num_estimation=1_000),
         seed=seed,
     )
     right, certified = found.prediction == data.y[nodes].numpy(), found.radius >= 1
@@ -67,7 +82,7 @@ def main() -> None:
     """Read the arguments and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", default="cora_ml")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     data = graycert.load_graph(arguments.graph)

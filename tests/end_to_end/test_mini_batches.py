@@ -15,7 +15,7 @@ _SPEC = importlib.util.spec_from_file_location("mini_batches", _FILE)
 example = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(example)
 
-NUM_NODES = 800
+NUM_NODES = 300
 
 
 @pytest.fixture(scope="module")
@@ -33,37 +33,11 @@ def loader(data, limits, **options):
 @pytest.mark.parametrize("name", list(example.MODELS))
 def test_a_model_trained_in_batches_with_interception_is_certified_on_the_whole_graph(name, data):
     draws = graycert.Draws(num_selection=60, num_estimation=200)
-    found = example.run(name, data, epochs=8, draws=draws, engine="torch").certificates
+    found = example.run(name, data, epochs=60, draws=draws, engine="torch").certificates
     assert len(found) == NUM_NODES
     assert found.setup.num_layers == 2
     assert (found.prediction == data.y.numpy()).mean() > 0.8
     assert (found.radius >= 1).mean() > 0.2
-
-
-def test_interception_in_training_is_what_helps(data):
-    accuracies = {}
-    for p_delete, p_ablate in ((0.0, 0.0), (0.1, 0.6)):
-        torch.manual_seed(0)
-        model = example.MODELS["GraphSAGE"]()
-        intercept = graycert.RandomInterception(p_delete, p_ablate, token=model.ablation_token)
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-        for _ in range(8):
-            for batch in map(intercept, loader(data, [10, 10])):
-                loss = torch.nn.functional.cross_entropy(
-                    model(batch.x, batch.edge_index)[: batch.batch_size], batch.y[: batch.batch_size]
-                )
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-        found = graycert.certify(
-            model.eval(),
-            data,
-            smoothing=graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794),
-            threat=graycert.NodeFeatureThreat(),
-            draws=graycert.Draws(num_selection=100, num_estimation=100),
-        )
-        accuracies[p_ablate] = (found.prediction == data.y.numpy()).mean()
-    assert accuracies[0.6] > accuracies[0.0] + 0.05
 
 
 def test_batches_hold_distinct_edges_of_the_graph_at_most_so_many_per_receiver(data):

@@ -8,11 +8,13 @@ import pytest
 import torch
 import torch_geometric
 import torch_geometric.nn as pyg
+from safetensors.torch import save_file
 from torch import nn
 from torch_geometric.data import Data
 
 import graycert
 from graycert._types import NO_CLASS
+from graycert.models import load_weights
 from graycert.sampling.scores import voted_class
 from graycert.zoo import zoo_graph
 
@@ -59,8 +61,6 @@ class OneLogit(Holding):
     def __init__(self, flat=True):
         super().__init__(1)
         self.flat = flat
-        with torch.no_grad():
-            self.net.convs[-1].bias -= 0.3  # so that both signs occur
 
     def forward(self, x, edge_index):
         z = self.net(x, edge_index)
@@ -219,6 +219,19 @@ def test_an_exact_tie_of_a_single_logit_is_a_vote_for_no_class():
     assert voted_class(model(p, NOBODY)).tolist() == [NO_CLASS, 1, 0, 0, 1, NO_CLASS]
 
 
+def test_a_logit_is_told_from_a_probability_though_all_its_values_lie_between_0_and_1():
+    torch.manual_seed(0)
+    data, model = two_classes(), OneLogit().eval()
+    data.x *= 1e-3
+    with torch.no_grad():
+        model.net.convs[-1].bias += 0.5
+        seen = model(data.x, data.edge_index)
+    assert 0 < float(seen.min()) <= float(seen.max()) < 1
+    for each, word in ((model, '"logit"'), (OneProbability(), '"probabilities"')):
+        with pytest.raises(graycert.InvalidParameterError, match=f"output={word}\\)$"):
+            certified(each, data)
+
+
 def test_one_node_and_a_squeezed_logit():
     class Squeezed(nn.Module):
         def forward(self, x, edge_index):
@@ -249,6 +262,20 @@ def test_saved_and_verified_with_the_adapted_model(tmp_path):
         for values in model.parameters():
             values.mul_(-1.5)
     assert not graycert.verify(tmp_path / "run", data=data, model=adapted).passed
+
+
+def test_weights_of_the_model_inside_and_of_the_whole_are_read(tmp_path):
+    torch.manual_seed(0)
+    model = OneLogit()
+    adapted = graycert.as_node_classifier(model, output="logit")
+    for number, saved in enumerate((model, adapted)):
+        save_file(saved.state_dict(), tmp_path / f"{number}.safetensors")
+        other = graycert.as_node_classifier(OneLogit(), output="logit")
+        load_weights(other, tmp_path / f"{number}.safetensors")
+        assert all(torch.equal(a, b) for a, b in zip(adapted.parameters(), other.parameters(), strict=True))
+    save_file(gnn().state_dict(), tmp_path / "foreign.safetensors")
+    with pytest.raises(graycert.InvalidFileError, match="does not fit the model"):
+        load_weights(adapted, tmp_path / "foreign.safetensors")
 
 
 class TestCompiled:

@@ -134,7 +134,8 @@ def _audited(
     known = _is_known(pristine, outside)
     checks = check_structure(pristine)
     called = private_copy(pristine)
-    scores = check_scores(_call(called, x, edge_index), num_nodes=x.size(0), x=x)
+    out = _call(called, x, edge_index)
+    scores = check_scores(out, num_nodes=x.size(0), x=x, called=(pristine, edge_index))
     counted, again = count_propagation_steps(private_copy(pristine), x, edge_index)
     checks += _memory_and_features(
         pristine, called, outside, x, edge_index, scores, again, targets, known, features_matter

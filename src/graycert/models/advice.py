@@ -47,14 +47,31 @@ def line_for(model: nn.Module, x: Tensor, edge_index: Tensor) -> str | None:
     """
     with undisturbed(), torch.inference_mode():
         for adapted, call in _ways(private_copy(model).eval()):
-            try:
-                out = adapted.returned(x.clone(), edge_index.clone())
-            except Exception:  # whatever it raises: it is called in another way
-                continue
-            line = line_for_output(out, x.size(0), call=call)
+            line = _line_of(adapted, call, x, edge_index)
             if line is not None:
                 return line if "," in line else None  # as it is, it gives scores: it failed for another reason
     return None
+
+
+def line_for_scores(model: nn.Module, x: Tensor, edge_index: Tensor) -> str | None:
+    """Return "Write: " and the line that makes scores of what ``model(x, edge_index)`` returns, None if there is none."""
+    with undisturbed(), torch.inference_mode():
+        return _line_of(AdaptedClassifier(private_copy(model).eval(), None, None, "logits"), "", x, edge_index)
+
+
+def _line_of(adapted: AdaptedClassifier, call: str, x: Tensor, edge_index: Tensor) -> str | None:
+    """Return the line for one way to call a model; what stays in [0, 1] for huge features too is a probability."""
+    line = None
+    for factor in (1, 1e4, -1e4):
+        try:
+            out = adapted.returned(factor * x, edge_index.clone())
+        except Exception:  # whatever it raises: it is called in another way
+            return line
+        found = line_for_output(out, x.size(0), call=call)
+        line = line or found
+        if found is None or "probabilities" not in found:
+            return found or line
+    return line
 
 
 def refuse_other_call(model: Any, x: Tensor, edge_index: Tensor) -> None:
@@ -146,4 +163,4 @@ def _word_for(out: Any, num_nodes: int) -> str | None:
         return "logits"
     if out.size(0) != num_nodes:
         return None
-    return "probabilities" if bool(((out >= 0) & (out <= 1)).all()) else "logit"
+    return "logit" if bool(((out < 0) | (out > 1)).any()) else "probabilities"

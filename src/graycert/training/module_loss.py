@@ -145,7 +145,7 @@ def num_classes_of(model: nn.Module, part: SplitPart, edge_inputs: Sequence[str]
                 f"`model` must accept model(x, edge_index{''.join(f', {name}=...' for name in inputs)}), got "
                 f"{one_line(error)}. Say how it is called with graycert.as_node_classifier."
             ) from error
-        num_classes = check_scores(out, num_nodes=x.size(0), x=x).size(1)
+        num_classes = check_scores(out, num_nodes=x.size(0), x=x, called=None if inputs else (called, edges)).size(1)
     largest = int(part.data.y.max())
     if largest >= num_classes:
         raise InvalidParameterError(
