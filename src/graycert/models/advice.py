@@ -54,7 +54,7 @@ def line_for(model: nn.Module, x: Tensor, edge_index: Tensor) -> str | None:
 
 
 def line_for_scores(model: nn.Module, x: Tensor, edge_index: Tensor) -> str | None:
-    """Return "Write: " and the line that makes scores of what ``model(x, edge_index)`` returns, None if there is none."""
+    """Return "Write: " and the line that makes scores of what ``model(x, edge_index)`` gives, None if there is none."""
     with undisturbed(), torch.inference_mode():
         return _line_of(AdaptedClassifier(private_copy(model).eval(), None, None, "logits"), "", x, edge_index)
 
