@@ -143,9 +143,11 @@ def _carried_out(
 ) -> tuple[Problem, FromGraph, Arrays, Arrays]:
     """Certify with a copy of the model, which is the only one that is called."""
     from graycert.data.checks import refuse_batch, validate_data
+    from graycert.models.advice import refuse_featureless
     from graycert.models.precision import check_precision
     from graycert.models.private_copy import private_copy
 
+    refuse_featureless(model, data)
     validate_data(data)
     refuse_batch(data)
     method = setup.smoothing.method

@@ -24,6 +24,7 @@ from graycert.audit.structure import check_structure
 from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
+from graycert.models.advice import refuse_featureless, refuse_other_call
 from graycert.models.outside_state import OutsideState
 from graycert.models.precision import check_precision
 from graycert.models.private_copy import one_line, private_copy, undisturbed
@@ -134,6 +135,7 @@ def examine_model(
     depth and leaks are then not asked for, and the report counts no steps.
     """
     started = time.perf_counter()
+    refuse_featureless(model, data)
     validate_data(data)
     refuse_batch(data)
     check_precision(model, data)
@@ -256,7 +258,8 @@ def _audited(
     known = _is_known(pristine, outside)
     checks = check_structure(pristine)
     called = private_copy(pristine)
-    scores = check_scores(_call(called, x, edge_index), num_nodes=x.size(0), x=x)
+    out = _call(called, x, edge_index)
+    scores = check_scores(out, num_nodes=x.size(0), x=x, called=(pristine, edge_index))
     counted, again = count_propagation_steps(private_copy(pristine), x, edge_index)
     checks += _memory_and_features(
         pristine, called, outside, x, edge_index, scores, again, targets, known, features_matter
@@ -350,10 +353,12 @@ def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
     except Exception as error:
         if needs_in_edges(model, error):
             raise unusable(model, error, edge_index.size(1)) from error
+        refuse_other_call(model, x, edge_index)
         raise InvalidParameterError(
             f"`model` must accept model(x, edge_index) with x of shape {tuple(x.shape)} and {x.dtype} and any "
-            f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Wrap it in a module with that signature, "
-            "or convert `data.x`; weights stored for each edge of the graph cannot follow deleted edges."
+            f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Say how it is called, "
+            "model = graycert.as_node_classifier(model, call=lambda model, x, edge_index: ...), or convert `data.x`; "
+            "weights stored for each edge of the graph cannot follow deleted edges."
         ) from error
 
 

@@ -149,7 +149,7 @@ class _Walk:
         self.functions.append(function)
         names = {name for code in _codes(function.__code__) for name in code.co_names}
         scope = function.__globals__
-        stored, attributes = _stored(function, "STORE_GLOBAL"), _stored(function, "STORE_ATTR")
+        stored, attributes = _stored(function, "STORE_GLOBAL"), _stored(function, "STORE_ATTR") - {"__doc__"}
         if names & _BY_NAME:  # what is named cannot be read off the code
             names |= {name for name, held in scope.items() if isinstance(held, _DATA) and not name.startswith("__")}
         for name in sorted(names):

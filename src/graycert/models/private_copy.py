@@ -4,7 +4,7 @@ import copy
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -27,8 +27,12 @@ def private_copy(model: Any) -> nn.Module:
         InvalidParameterError: If it is no module, cannot be copied, or has parameters without values.
     """
     if not isinstance(model, nn.Module):
+        parts = list(model) if isinstance(model, tuple | list) else []
+        line = "Of a function, pass the modules that it calls: graycert.as_node_classifier(modules, call=function)."
+        if parts and all(isinstance(each, nn.Module) for each in parts):
+            line = "Write: model = graycert.as_node_classifier(model)"
         raise InvalidParameterError(
-            f"`model` must be a torch.nn.Module with forward(x, edge_index), got {type(model).__name__}."
+            f"`model` must be a torch.nn.Module with forward(x, edge_index), got {type(model).__name__}. {line}"
         )
     _refuse_lazy_parameters(model)
     try:
@@ -39,9 +43,28 @@ def private_copy(model: Any) -> nn.Module:
             "a result of an earlier call as an attribute?"
         ) from error
     _refuse_other_class(model, copied)
+    copied = _uncompiled(copied)
     if give_copies not in copied._forward_pre_hooks.values():
         copied.register_forward_pre_hook(give_copies, prepend=True, with_kwargs=True)
     return copied
+
+
+def _uncompiled(model: nn.Module) -> nn.Module:
+    """Return a copy as it was before ``torch.compile``: compiled code hides its steps, and may call the original."""
+    if _is_compiled(model):
+        model = cast("nn.Module", model._orig_mod)
+    for module in list(model.modules()):
+        for name, child in list(module._modules.items()):
+            if child is not None and _is_compiled(child):
+                module._modules[name] = cast("nn.Module", child._orig_mod)
+        compiled = getattr(vars(module).get("forward"), "_torchdynamo_orig_callable", None)
+        if getattr(compiled, "__func__", None) is type(module).forward:
+            del module.forward
+    return model
+
+
+def _is_compiled(model: nn.Module) -> bool:
+    return type(model).__module__.startswith("torch._dynamo") and hasattr(model, "_orig_mod")  # importing it takes long
 
 
 def give_copies(

@@ -16,6 +16,7 @@ from graycert._files import write_atomically
 from graycert._validation import check_choice
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
 from graycert.models.build import build_from_config
+from graycert.models.calling import AdaptedClassifier
 from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
 from graycert.models.names import ARCHITECTURES
 
@@ -127,6 +128,8 @@ def load_weights(model: torch.nn.Module, path: str | os.PathLike[str]) -> None:
             f"{weights} is not an intact safetensors file ({error}). A pickled checkpoint is never opened; "
             "export its state_dict with safetensors.torch.save_file."
         ) from error
+    if isinstance(model, AdaptedClassifier) and set(tensors) == set(model.model.state_dict()):
+        model = model.model  # saved before it was adapted
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in tensors.items()}
     if wanted != found:

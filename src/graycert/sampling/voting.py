@@ -14,6 +14,7 @@ from torch_geometric.utils import sort_edge_index
 from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError
+from graycert.models.advice import line_for_output, line_for_scores
 from graycert.models.padding import reads_padding
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip, require_skip_logits
 from graycert.models.rowwise_start import rowwise_start
@@ -321,17 +322,27 @@ def skip_logits_of(model: nn.Module, x: Tensor) -> Tensor | None:
     return torch.as_tensor(model.skip_logits(x.clone()))  # type: ignore[operator]
 
 
-def check_scores(out: Any, *, num_nodes: int, x: Tensor, finite: bool = True) -> Tensor:
+def check_scores(
+    out: Any, *, num_nodes: int, x: Tensor, finite: bool = True, called: tuple[nn.Module, Tensor] | None = None
+) -> Tensor:
     """Return the output of a model if it is (num_nodes, num_classes), and finite, as on clean features it must be.
+
+    Args:
+        out: What the model returned.
+        num_nodes: Number of nodes.
+        x: The features that it was called with.
+        finite: Whether it must be finite.
+        called: The model and the edges, where it may be called again to see what its output is.
 
     Raises:
         InvalidParameterError: If it is not.
     """
     if not isinstance(out, Tensor) or out.dim() != 2 or out.size(0) != num_nodes or out.size(1) < 2:
-        shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        shape = f"{out.dtype} of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
+        line = line_for_output(out, num_nodes) if called is None else line_for_scores(called[0], x, called[1])
         raise InvalidParameterError(
             f"`model` must return scores of shape ({num_nodes}, num_classes) with at least two classes, got {shape}. "
-            f"It is called as model(x, edge_index) with x of shape {tuple(x.shape)}."
+            + (line or f"It is called as model(x, edge_index) with x of shape {tuple(x.shape)}.")
         )
     if finite and not bool(torch.isfinite(out).all()):
         raise InvalidParameterError(
