@@ -101,6 +101,7 @@ def certify(
     References:
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
     """
+    from graycert.data.origin import graph_record
     from graycert.models.private_copy import undisturbed
 
     _check_types(smoothing, threat)
@@ -117,7 +118,7 @@ def certify(
         max_radius=None if smoothing.examines_all_radii else max_radius,
         seed=seed,
         num_layers=num_layers,
-        provenance=dict(provenance or {}),
+        provenance={**({"graph": known} if (known := graph_record(data)) else {}), **(provenance or {})},
     )
     smoothing.check(threat=threat, rule=rule, draws=draws, bound=bound)
     with undisturbed():

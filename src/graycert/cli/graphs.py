@@ -1,25 +1,24 @@
 """Loading the graph that the options name, and recording how."""
 
-from pathlib import Path
 from typing import Any
 
 from graycert.cli.configs import GraphConfig, TrainingConfig
 from graycert.cli.console import Console, about
 from graycert.cli.places import whole
 
-PREPARATION = ("undirected", "drop_self_loops", "coalesce", "largest_component", "binarize")
-
 
 def load(config: GraphConfig, console: Console) -> Any:
-    """Return the graph."""
+    """Return the graph; what was assumed of it and done to it is told."""
     from graycert.data import load_graph
 
     with about("graph"):
-        data = load_graph(config.graph, nodes=config.nodes, data_root=config.data_root, **_options(config))
+        data = load_graph(config.graph, nodes=config.nodes, data_root=config.data_root, **options_of_graph(config))
     classes = "" if data.get("y") is None else f", {int(data.y.max()) + 1} classes"
     console.say(
         f"graph {data.graph_name}: {data.num_nodes:,} nodes, {data.edge_index.size(1):,} directed edges{classes}"
     )
+    for remark in data.preparation:
+        console.say(f"  {remark}")
     return data
 
 
@@ -43,13 +42,9 @@ def test_nodes(config: TrainingConfig, data: Any) -> Any:
 
 def graph_record(config: GraphConfig, data: Any) -> dict[str, Any]:
     """Return what `verify` needs to load the graph again."""
-    return {
-        "name": str(data.graph_name),
-        "source": whole(config.graph),
-        "nodes": None if config.nodes is None else str(Path(config.nodes).expanduser().resolve()),
-        "options": _options(config),
-        "preparation": list(data.get("preparation") or []),
-    }
+    from graycert.data.origin import graph_record as record
+
+    return {**record(data), "source": whole(config.graph), "options": options_of_graph(config)}
 
 
 def split_record(config: TrainingConfig) -> dict[str, Any]:
@@ -62,6 +57,8 @@ def split_record(config: TrainingConfig) -> dict[str, Any]:
     }
 
 
-def _options(config: GraphConfig) -> dict[str, bool]:
-    chosen = {name: getattr(config, name) for name in PREPARATION}
+def options_of_graph(config: GraphConfig) -> dict[str, Any]:
+    """Return what is said of the graph besides where it is, by names that `load_graph` has, too."""
+    where = {"graph", "nodes", "data_root"}
+    chosen = {name: getattr(config, name) for name in GraphConfig.model_fields if name not in where}
     return {name: value for name, value in chosen.items() if value is not None}

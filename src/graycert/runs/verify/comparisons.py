@@ -64,6 +64,22 @@ def compare_identity(stored: Certificates, graph: Any) -> Iterator[VerificationC
         yield VerificationCheck(name="class_names", passed=same, detail=detail)
 
 
+def compare_preparation(stored: Certificates, graph: Any, not_redone: list[str]) -> Iterator[VerificationCheck]:
+    """Repeat what was assumed of the graph and done to it; what the graph does not say is added to ``not_redone``."""
+    named = stored.setup.provenance.get("graph")
+    said = named.get("preparation") if isinstance(named, dict) else None
+    if not isinstance(said, list):
+        return
+    again = set(getattr(graph, "preparation", None) or ())
+    repeated = [str(each) for each in said if each in again]
+    if repeated:
+        detail = f"loading the graph again says, as the run does: {'; '.join(repeated)}"
+        yield VerificationCheck(name="preparation", passed=True, detail=detail)
+    others = [str(each) for each in said if each not in again]
+    if others:
+        not_redone.append(f"what the run says of its graph, and loading it again does not: {'; '.join(others)}")
+
+
 def compare_split(stored: Certificates, graph: Any) -> Iterator[VerificationCheck]:
     """Compare the targets with the test nodes of the split that the run names, if it names one."""
     split = stored.setup.provenance.get("split")
