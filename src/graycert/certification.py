@@ -12,7 +12,7 @@ from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.graph import graph_fingerprint
-from graycert.problem import Execution, Problem, feature_array
+from graycert.problem import Execution, Problem, feature_array, with_trusted_nodes
 from graycert.rules import (
     RULES,
     CollectiveCertificate,
@@ -161,6 +161,8 @@ def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, 
     if before.smoothing.examines_all_radii:
         changes = {name: value for name, value in changes.items() if name != "max_radius"}
     _check_types(before.smoothing, changes.get("threat", before.threat))
+    if "threat" in changes:
+        changes = {**changes, "threat": with_trusted_nodes(changes["threat"], data)}
     setup = before.replace(**changes)
     said = getattr(setup.threat, "convolution", None)
     setup = setup.replace(convolution=setup.convolution or said)

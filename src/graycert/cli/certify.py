@@ -110,10 +110,10 @@ def _run(config: CertifyConfig, console: Console) -> int:
     _refuse(chosen, data, nodes, arguments)
     execution = _placed(config, asked.execution)
     trained = train_model(config, chosen.module, split, console) if chosen.needs_training else None
-    _warn_of_another_split(chosen, config, targets, console)
+    _warn_of_another_split(chosen, graphs.split_record(config, data), targets, console)
     provenance = {
         "graph": graphs.graph_record(config, data),
-        "split": {**graphs.split_record(config), "targets": targets}
+        "split": {**graphs.split_record(config, data), "targets": targets}
         if split is not None or targets == "test"
         else None,
         "model": {**chosen.record, "weights_sha256": weights_sha256(chosen.module)},
@@ -171,13 +171,14 @@ def _placed(config: CertifyConfig, execution: "Execution") -> "Execution":
     return execution
 
 
-def _warn_of_another_split(chosen: models.ChosenModel, config: CertifyConfig, targets: str, console: Console) -> None:
+def _warn_of_another_split(chosen: models.ChosenModel, split: dict[str, Any], targets: str, console: Console) -> None:
     """Certificates hold anyhow, but accuracy on nodes that were trained on says little."""
     made_on = chosen.notes.get("split")
-    if targets == "test" and isinstance(made_on, dict) and made_on != graphs.split_record(config):
+    if targets == "test" and isinstance(made_on, dict) and made_on != split:
+        advice = f"; pass --seed {made_on['seed']}" if "seed" in made_on else ""
         console.warn(
             f"the weights were trained on another split ({made_on}), so these test nodes may have been trained on. The "
-            f"certificates hold, the accuracy may flatter; pass --seed {made_on.get('seed')}."
+            f"certificates hold, the accuracy may flatter{advice}."
         )
 
 

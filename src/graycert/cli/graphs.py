@@ -27,17 +27,14 @@ def make_split(config: TrainingConfig, data: Any) -> Any:
     from graycert.data import inductive_split, transductive_split
 
     split = inductive_split if config.split == "inductive" else transductive_split
-    return split(data, seed=config.seed, per_class=config.per_class, test_fraction=str(config.test_fraction))
+    return split(data, **_how_to_split(config, data))
 
 
 def test_nodes(config: TrainingConfig, data: Any) -> Any:
     """Return the test nodes of the split, which are those of either kind, without making graphs to train on."""
     from graycert.data import transductive_split
 
-    split = transductive_split(
-        data, seed=config.seed, per_class=config.per_class, test_fraction=str(config.test_fraction)
-    )
-    return split.test.nodes
+    return transductive_split(data, **_how_to_split(config, data)).test.nodes
 
 
 def graph_record(config: GraphConfig, data: Any) -> dict[str, Any]:
@@ -47,14 +44,28 @@ def graph_record(config: GraphConfig, data: Any) -> dict[str, Any]:
     return {**record(data), "source": whole(config.graph), "options": options_of_graph(config)}
 
 
-def split_record(config: TrainingConfig) -> dict[str, Any]:
+def split_record(config: TrainingConfig, data: Any) -> dict[str, Any]:
     """Return what is needed to make the split again."""
-    return {
-        "kind": config.split,
-        "seed": config.seed,
-        "per_class": config.per_class,
-        "test_fraction": str(config.test_fraction),
-    }
+    return {"kind": config.split, **(_how_to_split(config, data) or {"masks": True})}
+
+
+def _how_to_split(config: TrainingConfig, data: Any) -> dict[str, Any]:
+    """Return how nodes are drawn: not at all where the graph has masks, unless numbers of nodes are asked for."""
+    from graycert.data.splits import has_masks
+
+    if has_masks(data) and not {"per_class", "test_fraction"} & config.model_fields_set:
+        return {}
+    return {"seed": config.seed, "per_class": config.per_class, "test_fraction": str(config.test_fraction)}
+
+
+def as_flags(config: GraphConfig) -> list[str]:
+    """Return the flags that name the graph and say what it is."""
+    words = ["--graph", config.graph] + ([] if config.nodes is None else ["--nodes", config.nodes])
+    for name, value in options_of_graph(config).items():
+        flag = name.replace("_", "-")
+        negative = "--directed" if name == "undirected" else f"--no-{flag}"
+        words += [f"--{flag}" if value else negative] if isinstance(value, bool) else [f"--{flag}", str(value)]
+    return words
 
 
 def options_of_graph(config: GraphConfig) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """`graycert train`: graph and architecture in, weights out."""
 
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -43,7 +45,7 @@ def train(
     record = train_model(settings, model, split, console)
     notes = {
         "graph": {name: value for name, value in graphs.graph_record(settings, data).items() if value is not None},
-        "split": graphs.split_record(settings),
+        "split": graphs.split_record(settings, data),
         "training": record,
         "versions": versions(),
     }
@@ -57,12 +59,18 @@ def train(
             f"of {record['epochs']:,}.",
             "Written:",
             *(f"  {file}" for file in files),
-            f"Next: graycert certify --graph {settings.graph} --model {weights} --seed {settings.seed}",
+            f"Next: {_next(settings, weights)}",
         ]
     )
     result = {"command": "train", "files": files, "weights_sha256": weights_sha256(model), "training": record}
     console.result(text, result)
     return 0
+
+
+def _next(config: TrainConfig, weights: Path) -> str:
+    """Return the command that certifies the model on the same graph."""
+    words = ["graycert", "certify", *graphs.as_flags(config), "--model", str(weights), "--seed", str(config.seed)]
+    return shlex.join(words)
 
 
 def _check_architecture(name: str) -> None:

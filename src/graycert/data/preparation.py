@@ -112,15 +112,20 @@ def _plain_copy(data: Data) -> Data:
     for name in ("x", "y"):
         if data.get(name) is not None:
             result[name] = data[name]
+    unusable: list[str] = []
     for name in _MASKS:
         mask = data.get(name)
         if isinstance(mask, Tensor) and mask.dtype == torch.bool and tuple(mask.shape) == (num_nodes,):
             result[name] = mask
+        elif mask is not None:
+            unusable.append(name)
     if data.get("x") is None:
         result.num_nodes = num_nodes
     if data.get("node_ids") is not None:
         result.node_ids = [str(node_id) for node_id in data.node_ids]
     _copy_lists(data, result)
+    if unusable:
+        result.preparation.append(f"left out {', '.join(unusable)}: not one truth value for each node")
     dropped = sorted(set(data.keys()) - _KNOWN)
     if dropped:
         result.preparation.append(f"left out {', '.join(dropped)}: models are called with (x, edge_index) only")

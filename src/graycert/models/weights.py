@@ -54,6 +54,8 @@ def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: d
     weights = _weights_path(path)
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
     document = {"format_version": FORMAT_VERSION, "config": model.config.as_dict(), "notes": notes or {}}
+    if model.class_names is not None:
+        document["class_names"] = list(model.class_names)
     try:
         text = json.dumps(document, indent=2) + "\n"
     except (TypeError, ValueError) as error:  # before anything is written
@@ -76,10 +78,11 @@ def load_model(path: str | os.PathLike[str]) -> InterceptionGNN:
         InvalidFileError: If a file is missing, truncated, foreign, or does not fit the configuration.
     """
     weights = _weights_path(path)
-    config = _read_config(config_path(weights))
+    config, class_names = _read_config(config_path(weights))
     _refuse_larger(config, weights)
     model = build_from_config(config)
     load_weights(model, weights)
+    model.class_names = class_names
     return model.eval()
 
 
@@ -136,7 +139,7 @@ def _first_difference(wanted: dict[str, tuple[int, ...]], found: dict[str, tuple
     return f"it holds {extra[0]!r}, which the model does not have"
 
 
-def _read_config(path: Path) -> ModelConfig:
+def _read_config(path: Path) -> tuple[ModelConfig, tuple[str, ...] | None]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -155,6 +158,9 @@ def _read_config(path: Path) -> ModelConfig:
     try:
         config = ModelConfig(**document["config"])
         check_choice("architecture", config.architecture, ARCHITECTURES)
-        return config
+        names = document.get("class_names")
+        if names is not None and (len(names) != config.num_classes or not all(isinstance(name, str) for name in names)):
+            raise TypeError(f"`class_names` must hold {config.num_classes} texts")
+        return config, None if names is None else tuple(names)
     except (KeyError, TypeError, GraycertError) as error:
         raise InvalidFileError(f"{path} does not describe a graycert model: {error}.") from error

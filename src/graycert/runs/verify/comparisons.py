@@ -86,15 +86,15 @@ def compare_split(stored: Certificates, graph: Any) -> Iterator[VerificationChec
     if not isinstance(split, dict) or split.get("targets") != "test":
         return
     try:
-        made = _SPLITS[split["kind"]](
-            graph, seed=split["seed"], per_class=split["per_class"], test_fraction=split["test_fraction"]
-        )
+        how = {} if split.get("masks") else {name: split[name] for name in ("seed", "per_class", "test_fraction")}
+        made = _SPLITS[split["kind"]](graph, **how)
     except (KeyError, TypeError, ValueError, OverflowError, RuntimeError, GraycertError) as error:
         yield VerificationCheck(name="targets", passed=False, detail=f"the split cannot be made again: {error}")
         return
     same = np.array_equal(made.test.nodes.cpu().numpy(), stored.targets)
     what = "are" if same else "are NOT"
-    detail = f"the {len(stored):,} targets {what} the test nodes of the {split['kind']} split with seed {split['seed']}"
+    which = "of its masks" if split.get("masks") else f"with seed {split['seed']}"
+    detail = f"the {len(stored):,} targets {what} the test nodes of the {split['kind']} split {which}"
     yield VerificationCheck(name="targets", passed=same, detail=detail)
 
 
