@@ -11,7 +11,7 @@ from graycert.cli import graphs, models
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import TrainConfig
 from graycert.cli.console import Console
-from graycert.cli.places import check_file, default_run
+from graycert.cli.places import check_file, claimed, default_run
 from graycert.cli.provenance import weights_sha256
 from graycert.cli.training import train_model
 
@@ -39,6 +39,11 @@ def train(
     place = settings.out or str(default_run("train", settings.graph) / "model.safetensors")
     out = check_file(place, overwrite=settings.overwrite, suffixes=(".safetensors",))
     check_file(out.with_suffix(".json"), overwrite=settings.overwrite, suffixes=(".json",))
+    with claimed(out):
+        return _trained(settings, out, console)
+
+
+def _trained(settings: TrainConfig, out: Path, console: Console) -> int:
     data = graphs.load(settings, console)
     split = graphs.make_split(settings, data)
     model = models.new_model(settings, split)

@@ -10,9 +10,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialize_tensors
 
-from graycert._files import write_atomically
+from graycert._files import is_no_room, write_atomically
 from graycert._validation import check_choice
-from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
+from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError, WriteError
 from graycert.models.build import build_from_config
 from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
 from graycert.models.names import ARCHITECTURES
@@ -44,6 +44,7 @@ def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: d
 
     Raises:
         InvalidFileError: If the folder cannot be written to.
+        WriteError: If there is no room.
         InvalidParameterError: If the model was not built by graycert.
     """
     if not isinstance(model, InterceptionGNN):
@@ -64,6 +65,8 @@ def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: d
         write_atomically(weights, lambda file: file.write_bytes(serialize_tensors(tensors)))
         write_atomically(config_path(weights), lambda file: file.write_text(text, encoding="utf-8"))
     except OSError as error:
+        if is_no_room(error):
+            raise WriteError(f"{weights} cannot be written ({error.strerror or error}). Make room.") from error
         raise InvalidFileError(
             f"`path` must be a place that can be written to, got {weights}: {error.strerror or error}. "
             "Choose another folder."
