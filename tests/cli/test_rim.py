@@ -15,7 +15,6 @@ from graycert.cli.places import claimed, default_run
 from graycert.errors import InvalidFileError
 from support.commands import FAST, left_behind, run_command, write_graph
 
-
 OF_SWEEP = ("--budget", "1", "--quiet", "--per-class", "5", "--max-epochs", "2", "--workers", "1")
 
 
