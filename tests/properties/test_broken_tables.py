@@ -145,7 +145,7 @@ def breakages(draw: st.DrawFn) -> Callable[[Tables], Tables]:
                 saying_else(every(lambda value, number: f"{value}.0")),
                 every(lambda value, number: ""),
                 insert("", str, 0), insert("Unnamed: 0", str, 0), insert("edge_id", str, 0), insert("index", str, 0),
-                insert("", lambda number: "", 9), insert("weight", lambda number: str(number / 3), 1),
+                insert("", lambda number: "", 9), saying_else(insert("weight", lambda number: str(number / 3), 1)),
                 insert("", lambda number: f"n{number}", 0),
                 *(lambda tables, s=s: replace(tables, separator=s) for s in (";", "\t", "|", " ")),
                 *(lambda tables, e=e: replace(tables, encoding=e) for e in ("utf-8-sig", "utf-16", "latin-1")),

@@ -125,7 +125,7 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
         "training": trained or chosen.notes.get("training"),
         "versions": versions(),
         "options": complete_options(
-            config,
+            config.model_copy(update=graphs.undrawn(config, data)),
             (asked.smoothing, threat, asked.draws),
             smoothing=asked.smoothing.name,
             threat=threat.name,

@@ -49,6 +49,11 @@ def split_record(config: TrainingConfig, data: Any) -> dict[str, Any]:
     return {"kind": config.split, **(_how_to_split(config, data) or {"masks": True})}
 
 
+def undrawn(config: TrainingConfig, data: Any) -> dict[str, Any]:
+    """Return the options that a run must not repeat, because they would draw a split: as None."""
+    return {} if _how_to_split(config, data) else {"per_class": None, "test_fraction": None}
+
+
 def _how_to_split(config: TrainingConfig, data: Any) -> dict[str, Any]:
     """Return how nodes are drawn: not at all where the graph has masks, unless numbers of nodes are asked for."""
     from graycert.data.splits import has_masks

@@ -29,7 +29,7 @@ def remember_step(data: Data, before: Data, options: Mapping[str, bool]) -> None
     """Note that the graph was made from another one by `prepare_graph` with these options."""
     record = dict(before.get(ATTRIBUTE) or {})
     if any(options.values()):
-        record["steps"] = [*record.get("steps", []), dict(options)]
+        record["steps"] = [*record.get("steps", []), [name for name, chosen in options.items() if chosen]]
     if record:
         data[ATTRIBUTE] = record
 

@@ -149,7 +149,8 @@ def _advice(name: str, table: Table, texts: pa.ChunkedArray) -> str:
         return f"Write a point, not a comma, before decimals. {_leave_out(name)}"
     if _all_match(texts, _NUMBER) or _all_match(texts, r"(?i)^[+-]?inf(inity)?$"):
         return f"Features are at most 3.4e38. {_leave_out(name)}"
-    values = len(pc.unique(table.texts(name)))
+    distinct = pc.unique(table.texts(name))
+    values = len(distinct) - int(pc.sum(pc.is_in(pc.utf8_lower(distinct), value_set=_GAPS)).as_py() or 0)
     if values > _MOST_VALUES:
         return f"It has {values:,} different values. {_leave_out(name)}"
     return (

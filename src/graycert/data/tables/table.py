@@ -103,7 +103,10 @@ def as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
             column = pc.cast(pc.if_else(pc.is_nan(column), None, column), pa.int64())
         column = pc.if_else(pc.equal(pc.cast(column, pa.string()), "nan"), None, pc.cast(column, pa.string()))
     elif not pa.types.is_string(kind):
-        column = pc.cast(column, pa.string())
+        try:
+            column = pc.cast(column, pa.string())
+        except pa.ArrowNotImplementedError:  # lists and the like
+            column = pa.chunked_array([pa.array([None if each is None else str(each) for each in column.to_pylist()])])
     return pc.fill_null(column, "")
 
 

@@ -44,12 +44,12 @@ def rebuild_graph(
     known = {*TABLE_OPTIONS, *STEPS}
     if not isinstance(options, Mapping) or not set(options) <= known:
         raise InvalidFileError(f"config.toml: [provenance.graph.options] must have keys of {sorted(known)}.")
-    if not isinstance(steps, list) or not all(isinstance(each, Mapping) and set(each) <= set(STEPS) for each in steps):
-        raise InvalidFileError(f"config.toml: [[provenance.graph.steps]] must have keys of {sorted(STEPS)}.")
+    if not isinstance(steps, list) or not all(isinstance(each, list) and set(each) <= set(STEPS) for each in steps):
+        raise InvalidFileError(f"config.toml: `provenance.graph.steps` must hold lists of {', '.join(STEPS)}.")
     try:
         graph = load_graph(source, nodes=nodes, data_root=data_root, **options)
         for step in steps:
-            graph = prepare_graph(graph, **step)
+            graph = prepare_graph(graph, **{name: name in step for name in STEPS})
         return graph
     except (InvalidFileError, InvalidParameterError) as error:
         raise type(error)(
