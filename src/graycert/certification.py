@@ -13,7 +13,7 @@ from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.graph import fingerprint_of
-from graycert.problem import Execution, Problem
+from graycert.problem import Execution, Problem, with_trusted_nodes
 from graycert.rules import (
     RULES,
     CollectiveCertificate,
@@ -108,6 +108,7 @@ def certify(
     References:
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
     """
+    from graycert.data.origin import graph_record
     from graycert.models.private_copy import undisturbed
 
     _check_types(smoothing, threat)
@@ -124,7 +125,7 @@ def certify(
         max_radius=None if smoothing.examines_all_radii else max_radius,
         seed=seed,
         num_layers=num_layers,
-        provenance=dict(provenance or {}),
+        provenance={**({"graph": known} if (known := graph_record(data)) else {}), **(provenance or {})},
     )
     smoothing.check(threat=threat, rule=rule, draws=draws, bound=bound)
     others = {
@@ -176,6 +177,8 @@ def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, 
     if before.smoothing.examines_all_radii:
         changes = {name: value for name, value in changes.items() if name != "max_radius"}
     _check_types(before.smoothing, changes.get("threat", before.threat))
+    if "threat" in changes:
+        changes = {**changes, "threat": with_trusted_nodes(changes["threat"], data)}
     setup = before.replace(**changes)
     said = getattr(setup.threat, "convolution", None)
     setup = setup.replace(convolution=setup.convolution or said)

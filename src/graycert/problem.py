@@ -120,7 +120,9 @@ class Problem:
         graph = CanonicalGraph.of(data, merge_parallel=setup.smoothing.allows_parallel_edges)
         return cls(
             setup=setup.replace(
-                smoothing=setup.smoothing.with_canonical_edges(graph.sorted), **describe_graph(data, graph)
+                threat=with_trusted_nodes(setup.threat, data),
+                smoothing=setup.smoothing.with_canonical_edges(graph.sorted),
+                **describe_graph(data, graph),
             ),
             targets=target_nodes(targets, data),
             data=data,
@@ -215,15 +217,33 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
     if largest >= num_classes:
         raise InvalidParameterError(
             f"`data.y` must be < {num_classes}, the number of classes of the model, got label {largest}. Number the "
-            "classes from 0, in the order of the model's outputs."
+            "classes from 0, in the order of the model's outputs, e.g. with load_graph(..., class_names=...) "
+            "(--class-names)."
         )
     if names is not None and len(names) != num_classes:
         raise InvalidParameterError(
             f"`data.class_names` must name the {num_classes} classes of the model, got {len(names)} names. Was the "
             "model trained on another graph?"
         )
+    of_model = getattr(problem.model, "class_names", None)
+    check_class_names(of_model, names)
     return problem.setup.replace(
         num_classes=num_classes, engine=engine, class_names=None if names is None else tuple(names)
+    )
+
+
+def check_class_names(of_model: Any, of_graph: Any) -> None:
+    """Compare names kept beside weights with those of a graph, where both have some.
+
+    Raises:
+        InvalidParameterError: If they differ, so that a class number means one thing to one and another to the other.
+    """
+    if not isinstance(of_model, list | tuple) or of_graph is None or list(of_model) == [str(name) for name in of_graph]:
+        return
+    theirs = ",".join(str(name) for name in of_model)
+    raise InvalidParameterError(
+        f"`data.class_names` must be those of the model's outputs, {theirs}, got {','.join(map(str, of_graph))}. "
+        f"Number the classes as the model does: class_names={theirs!r} (--class-names {theirs})."
     )
 
 
@@ -256,26 +276,46 @@ def target_nodes(targets: Any, data: Any) -> IntArray:
     nodes = np.asarray(targets)
     if nodes.dtype == np.bool_ and nodes.shape == (num_nodes,):  # a mask, as PyTorch Geometric's data.test_mask
         nodes = np.flatnonzero(nodes)
-    elif nodes.dtype.kind in "US":
-        nodes = _named(nodes.astype(np.str_), getattr(data, "node_ids", None))
+    elif nodes.dtype.kind in "US" or (nodes.dtype == object and all(isinstance(each, str) for each in nodes.flat)):
+        nodes = named_nodes("targets", nodes.astype(np.str_), getattr(data, "node_ids", None))
     return check_targets(nodes, num_nodes=num_nodes)
 
 
-def _named(names: Any, node_ids: Any) -> IntArray:
+def with_trusted_nodes(threat: Threat, data: Any) -> Threat:
+    """Return a threat whose trusted nodes are a mask, where it names them by their ids.
+
+    Raises:
+        InvalidParameterError: If the graph has no such ids.
+    """
+    trusted = getattr(threat, "trusted", None)
+    if trusted is None or trusted.dtype.kind != "U":
+        return threat
+    mask = np.zeros(int(data.num_nodes), dtype=np.bool_)
+    mask[named_nodes("trusted", trusted, getattr(data, "node_ids", None))] = True
+    return dataclasses.replace(threat, **{"trusted": mask})  # not every threat has it
+
+
+def named_nodes(argument: str, names: Any, node_ids: Any) -> IntArray:
+    """Return the indices of nodes that are named by their ids.
+
+    Raises:
+        InvalidParameterError: If the graph has no such ids, or several nodes have one of them.
+    """
     if node_ids is None:
         raise InvalidParameterError(
-            f"`targets` must be node indices, because the graph has no `node_ids`, got the name {str(names.flat[0])!r}."
+            f"`{argument}` must be node indices, because the graph has no `node_ids`, got the name "
+            f"{str(names.flat[0])!r}."
         )
     known = np.asarray(node_ids, dtype=np.str_)
     order = np.argsort(known, kind="stable")
     places = np.minimum(np.searchsorted(known[order], names), known.size - 1)
     unknown = names[known[order][places] != names]
     if unknown.size:
-        raise InvalidParameterError(f"`targets` must be names in `data.node_ids`, got {str(unknown[0])!r}.")
+        raise InvalidParameterError(f"`{argument}` must be names in `data.node_ids`, got {str(unknown[0])!r}.")
     following = np.minimum(places + 1, known.size - 1)
     twice = names[(following > places) & (known[order][following] == names)]
     if twice.size:
         raise InvalidParameterError(
-            f"`targets`: several nodes have the name {str(twice[0])!r}, so it names none of them."
+            f"`{argument}`: several nodes have the name {str(twice[0])!r}, so it names none of them."
         )
     return np.asarray(order[places], dtype=np.int64)

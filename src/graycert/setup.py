@@ -105,6 +105,8 @@ class Setup:
                 raise InvalidParameterError(
                     f"`class_names` must hold one text per class ({self.num_classes}), got {names!r}."
                 )
+            if len(set(names)) < len(names):
+                raise InvalidParameterError(f"`class_names` must be distinct, got {', '.join(names)}.")
             checked["class_names"] = names
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graycert._files import is_no_room
 from graycert.certificates import Certificates
-from graycert.errors import GraycertError, InvalidFileError
+from graycert.errors import GraycertError, InvalidFileError, WriteError
 from graycert.runs.columns import DERIVED, from_columns, to_columns
 from graycert.runs.config_file import FORMAT_VERSION, check_version, config_text, read_config, stored_setup
 from graycert.runs.damaged import one_error
@@ -57,6 +58,7 @@ def save_run(certificates: Certificates, directory: str | Path, *, overwrite: bo
 
     Raises:
         InvalidFileError: If the directory holds something, or cannot be written.
+        WriteError: If there is no room.
     """
     target = Path(directory).expanduser().resolve()
     _check_target(target, overwrite=overwrite)
@@ -70,6 +72,11 @@ def save_run(certificates: Certificates, directory: str | Path, *, overwrite: bo
         finally:
             shutil.rmtree(working, ignore_errors=True)
     except OSError as error:
+        if is_no_room(error):
+            raise WriteError(
+                f"{target} cannot be written ({error.strerror or error}). Nothing of this run is there; an earlier run "
+                "is as it was. Make room, or choose another folder."
+            ) from error
         raise InvalidFileError(
             f"`directory` must be writable, got {target} ({error.strerror or error}). Choose another folder."
         ) from error
