@@ -152,6 +152,7 @@ def build_engine(
     ablation_token: Tensor | None = None,
     device: torch.device | None = None,
     batch_size: int | None = None,
+    memory: int | None = None,
 ) -> VotingEngine:
     """Choose how the model is evaluated, and check the choice on draws.
 
@@ -165,6 +166,7 @@ def build_engine(
             ``ablation_token``, else zeros. It must not depend on the features of the graph.
         device: Where to compute; default where the model's parameters are.
         batch_size: Most samples per forward pass; default from a memory budget. Votes do not depend on it.
+        memory: Bytes that a forward pass may take, where the model itself takes less; default a budget.
 
     Raises:
         InvalidParameterError: If the token or the model's output has the wrong shape.
