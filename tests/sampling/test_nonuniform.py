@@ -1,8 +1,7 @@
 """A probability per edge and node: the right one for each coin, in both engines, and no change where all are equal."""
 
-from fractions import Fraction
-
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest

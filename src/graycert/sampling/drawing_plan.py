@@ -79,6 +79,9 @@ def plan_drawing(
 ) -> DrawingPlan:
     """Plan what is computed together.
 
+    Targets are cut where that repeats next to no work, or some if even the narrowest tile is too large; never into
+    parts that are smaller than what lies in memory throughout.
+
     Args:
         graph: In-edges of the whole graph.
         layers: What the model does.
@@ -107,14 +110,15 @@ def plan_drawing(
         rows, field = left.pop()
         choices = [cut(rows, field, width) for width in lanes]
         fitting = next((each for each in choices if fixed_bytes + each.num_bytes <= budget), None)
-        if fitting is not choices[0] and rows.stop - rows.start > 1:
+        best = fitting or choices[-1]
+        if best is not choices[0] and rows.stop - rows.start > 1 and best.num_bytes > fixed_bytes:
             middle = (rows.start + rows.stop) // 2
             halves = [(half, field_of(half)) for half in (slice(rows.start, middle), slice(middle, rows.stop))]
             work = sum(_work(half) for _, half in halves) / _work(field)
             if work <= (_NEARLY_APART if fitting is None else _APART):
                 left += halves[::-1]
                 continue
-        cuts.append(fitting or choices[-1])
+        cuts.append(best)
     return DrawingPlan(cuts=tuple(cuts), budget=budget, fixed_bytes=fixed_bytes, num_threads=num_threads)
 
 

@@ -245,9 +245,13 @@ def scratch_shape(layer: Layer, index: int, largest_in_degree: int) -> tuple[int
 def make_scratch(layer: Layer, index: int, largest_in_degree: int, *, lanes: int) -> Scratch:
     """Return scratch space for a layer."""
     widest, rows, costs = scratch_shape(layer, index, largest_in_degree)
-    shapes = [(widest, lanes), (widest, lanes), (rows, lanes), (costs, lanes)]
-    order = np.empty(largest_in_degree + 1 if costs else 0, dtype=np.int64)
-    return Scratch(*(np.empty(shape, dtype=np.float32) for shape in shapes), order)
+    return Scratch(
+        tile=np.empty((widest, lanes), dtype=np.float32),
+        spare=np.empty((widest, lanes), dtype=np.float32),
+        weights=np.empty((rows, lanes), dtype=np.float32),
+        costs=np.empty((costs, lanes), dtype=np.float32),
+        order=np.empty(largest_in_degree + 1 if costs else 0, dtype=np.int64),
+    )
 
 
 def constants_of(layer: Layer, index: int, field: Field, table: Float32Array, *, num_receivers: int) -> tuple[Any, ...]:

@@ -11,14 +11,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-
 _SHARE = 4  # of what is free, a quarter is taken
 _CONTAINER = Path("/sys/fs/cgroup")
 
 
 def default_budget() -> int:
     """Return the bytes that drawing may take where nobody says: a quarter of what machine and container have free."""
-    free = psutil.virtual_memory().available
+    free = int(psutil.virtual_memory().available)
     try:
         limit, used = ((_CONTAINER / f"memory.{name}").read_text().strip() for name in ("max", "current"))
         free = min(free, int(limit) - int(used))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -103,7 +104,7 @@ class Part:
             high = max(low + 1, int(np.searchsorted(work, work[low] + _WORK_PER_RANGE, side="right")) - 1)
             low = min(high, num_nodes, low + (most or num_nodes))
             cuts.append(low)
-        return [slice(low, high) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+        return [slice(low, high) for low, high in pairwise(cuts)]
 
 
 class Tile:
