@@ -13,13 +13,14 @@ import numpy as np
 from graycert._types import IntArray
 from graycert.sampling.kernels.draws import WIDEST
 from graycert.sampling.layered_field import InEdges, LayeredField, layered_field
-from graycert.sampling.layers import Layer, scratch_shape
+from graycert.sampling.layers import SCORED_AT_ONCE, Layer, scratch_shape
 from graycert.sampling.operations import Attention, SoftMedoid
 from graycert.sampling.workspace import needs_degrees, targets_at_once
 
 LANES = (WIDEST, WIDEST // 2, WIDEST // 4, WIDEST // 8)
 _SHARED_FROM = 32 * 2**20  # bytes of a tile above which all threads work on one: it outgrows their own caches anyway
-_APART, _NEARLY_APART = 1.05, 1.5  # work of both halves over that of the whole
+_APART, _NEARLY_APART = 1.05, 1.5  # work of all parts over that of the whole
+_SMALLEST = 8  # a part takes at least that share of what lies in memory throughout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,23 +101,24 @@ def plan_drawing(
         one = tile_bytes(layers, field, lanes=width)
         shared = num_threads > 1 and one > _SHARED_FROM
         scratch = num_threads * scratch_bytes(layers, field, lanes=width)
-        taken = part_bytes(layers, field, table_width=table_width) + scratch + one * (1 if shared else num_threads)
-        return Cut(rows=rows, lanes=width, shared=shared, num_bytes=taken)
+        drawing = scratch + one * (1 if shared else num_threads)
+        made, making = part_bytes(layers, field, table_width=table_width)
+        return Cut(rows=rows, lanes=width, shared=shared, num_bytes=made + max(drawing, making))
 
     cuts: list[Cut] = []
     whole = slice(0, targets.size)
-    left = [(whole, field_of(whole))]
+    left = [(whole, field_of(whole), 1.0)]
     while left:
-        rows, field = left.pop()
+        rows, field, repeats = left.pop()
         choices = [cut(rows, field, width) for width in lanes]
         fitting = next((each for each in choices if fixed_bytes + each.num_bytes <= budget), None)
         best = fitting or choices[-1]
-        if best is not choices[0] and rows.stop - rows.start > 1 and best.num_bytes > fixed_bytes:
+        if best is not choices[0] and rows.stop - rows.start > 1 and best.num_bytes > fixed_bytes // _SMALLEST:
             middle = (rows.start + rows.stop) // 2
             halves = [(half, field_of(half)) for half in (slice(rows.start, middle), slice(middle, rows.stop))]
-            work = sum(_work(half) for _, half in halves) / _work(field)
-            if work <= (_NEARLY_APART if fitting is None else _APART):
-                left += halves[::-1]
+            repeated = repeats * sum(_work(half) for _, half in halves) / _work(field)
+            if repeated <= (_NEARLY_APART if fitting is None else _APART):
+                left += [(half, its_field, repeated) for half, its_field in halves[::-1]]
                 continue
         cuts.append(best)
     return DrawingPlan(cuts=tuple(cuts), budget=budget, fixed_bytes=fixed_bytes, num_threads=num_threads)
@@ -144,17 +146,19 @@ def scratch_bytes(layers: Sequence[Layer], field: LayeredField, *, lanes: int) -
     return 4 * lanes * (rows + classes * targets_at_once(classes, int(field.sizes[-1]), lanes=lanes))
 
 
-def part_bytes(layers: Sequence[Layer], field: LayeredField, *, table_width: int) -> int:
-    """Return what a field takes with the keys of its coins and all that no draw changes."""
+def part_bytes(layers: Sequence[Layer], field: LayeredField, *, table_width: int) -> tuple[int, int]:
+    """Return what a field takes with all that no draw changes, and what is needed besides to make it."""
     n, edges, messages = field.nodes.size, field.edge_ids.size, field.sources.size
     coins = n + (edges if needs_degrees(layers) else messages)
     taken = 24 * n + 8 * edges + 4 * messages + 16 * coins + 4 * (n + 1) * table_width
-    receivers = int(field.sizes[1])
+    receivers, making = int(field.sizes[1]), 16 * edges
     match layers[0].aggregation:
         case Attention(channels=channels) as attention:
             per_head = 2 * messages + 3 * receivers + (n + 1) * channels
             taken += 4 * attention.heads * per_head
+            scores = 8 * attention.heads * (4 * min(SCORED_AT_ONCE, messages) + 2 * n)
+            making += max(16 * (n + 1) * table_width, scores)
         case SoftMedoid():
             sizes = np.diff(field.indptr[: receivers + 1]) + 2
             taken += 4 * int((sizes**2).sum())
-    return int(taken)
+    return int(taken), int(making)

@@ -31,7 +31,7 @@ _ACTIVATIONS = {"relu": tiles.RELU, "elu": tiles.ELU, "leaky_relu": tiles.LEAKY_
 _WIDEST_SCORES = 40.0  # e^40 times _LARGEST_VALUE is far from the ends of float32
 _LARGEST_VALUE = 1e15
 _MOST_DISTANCES = 64 * 2**20
-_SCORED_AT_ONCE = 2**14
+SCORED_AT_ONCE = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +338,7 @@ def _attention_weights(
     nodes = np.empty((num_receivers, 3, attention.heads), dtype=np.float32)
     score, spread, low = _score_function(attention, table), 0.0, 0
     while low < num_receivers:  # some megabytes at a time, or one receiver
-        high = max(low + 1, int(np.searchsorted(indptr, indptr[low] + _SCORED_AT_ONCE, side="right")) - 1)
+        high = max(low + 1, int(np.searchsorted(indptr, indptr[low] + SCORED_AT_ONCE, side="right")) - 1)
         into = slice(int(indptr[low]), int(indptr[high]))
         own = np.arange(low, high)
         receivers = np.repeat(own, np.diff(indptr[low : high + 1]))
