@@ -36,6 +36,7 @@ class Execution:
         engine: "auto" draws with compiled kernels where the model is known for certain, else with PyTorch; "compiled"
             refuses other models; "torch" never compiles.
         batch_size: Draws per forward pass of a model without compiled kernels; default from a memory budget.
+        memory: Bytes that drawing may take; default a quarter of what the machine has free. Votes do not depend on it.
         progress: Show a progress bar on standard error if it is a terminal.
         say: Called with plain-words sentences before long work: what can be certified at best, and if kernels have to
             be compiled first. By default nothing is said, except a warning where nothing can be certified.
@@ -47,6 +48,7 @@ class Execution:
     device: "str | torch.device | None" = None
     engine: str = "auto"
     batch_size: int | None = None
+    memory: int | None = None
     progress: bool = False
     say: Say | None = None
 
@@ -55,6 +57,8 @@ class Execution:
         check_choice("engine", self.engine, ENGINES)
         if self.batch_size is not None:
             check_integer("batch_size", self.batch_size, at_least=1, hint="It is the number of draws per forward pass.")
+        if self.memory is not None:
+            check_integer("memory", self.memory, at_least=1, hint="It is a number of bytes, such as 2**30.")
 
     def place(self) -> "torch.device | None":
         """Return the device, which must exist on this machine.

@@ -82,6 +82,7 @@ class _Asked:
             device=None if config.device == "auto" else config.device,
             engine=config.engine,
             batch_size=config.batch_size,
+            memory=None if config.memory is None else config.memory * 2**20,
             progress=console.progress,
             say=console.say,
         )

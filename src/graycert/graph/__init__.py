@@ -17,7 +17,7 @@ from graycert.graph.reduced_representatives import (
     count_reduced_representatives,
     reduced_representatives,
 )
-from graycert.graph.simple_paths import SimplePathCounts, count_simple_paths, simple_path_blocks
+from graycert.graph.simple_paths import SimplePathCounter, SimplePathCounts, count_simple_paths, simple_path_blocks
 from graycert.graph.toy_graphs import bottleneck_graph, path_graph, shared_edge_graph, star_graph
 from graycert.graph.trees import InTree, in_tree, sparsify_to_trees, tree_shaped
 
@@ -28,6 +28,7 @@ __all__ = [
     "InTree",
     "ReceptiveFields",
     "ReducedRepresentatives",
+    "SimplePathCounter",
     "SimplePathCounts",
     "as_adjacency",
     "bottleneck_graph",
