@@ -49,6 +49,7 @@ def certify(
     seed: int = 0,
     num_layers: int | None = None,
     ablation_token: "Tensor | None" = None,
+    edge_inputs: Sequence[str] | None = None,
     execution: Execution | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Certificates:
@@ -87,6 +88,8 @@ def certify(
         seed: Seeds all draws; the same seed gives the same votes for every batch size and thread count.
         num_layers: Number k of propagation steps; default counted by the audit.
         ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
+        edge_inputs: Which values per edge of ``data`` the model is given; () for none, as it must be said where
+            ``data`` has a tensor per edge and ``forward`` an argument of its name.
         execution: Where and how to compute, and whether to show progress.
         provenance: Plain values stored with the result, e.g. where graph and model come from.
 
@@ -96,7 +99,7 @@ def certify(
     Raises:
         InvalidParameterError: If an argument is out of its domain.
         UnsoundSetupError: If a certificate for this set-up would not hold (``no-proof``, ``skip-exposes-target``,
-            ``parallel-edges``, ..., or a slug of `audit_model`).
+            ``parallel-edges``, ``edge-inputs-unsaid``, ..., or a slug of `audit_model`).
 
     References:
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
@@ -122,26 +125,34 @@ def certify(
     smoothing.check(threat=threat, rule=rule, draws=draws, bound=bound)
     with undisturbed():
         return _carried_out(
-            model, data, targets, setup, ablation_token, Execution() if execution is None else execution
+            model, data, targets, setup, ablation_token, edge_inputs, Execution() if execution is None else execution
         )
 
 
 def _carried_out(
-    model: Any, data: Any, targets: Any, setup: Setup, ablation_token: "Tensor | None", execution: Execution
+    model: Any,
+    data: Any,
+    targets: Any,
+    setup: Setup,
+    ablation_token: "Tensor | None",
+    edge_inputs: Sequence[str] | None,
+    execution: Execution,
 ) -> Certificates:
     """Certify with a copy of the model, which is the only one that is called."""
     from graycert.data.checks import refuse_batch, validate_data
+    from graycert.models.edge_inputs import chosen_edge_inputs
     from graycert.models.precision import check_precision
     from graycert.models.private_copy import private_copy
 
     validate_data(data)
     refuse_batch(data)
     method = setup.smoothing.method
+    copied = private_copy(model)
     problem = Problem.of(
         data,
         targets,
-        setup=setup,
-        model=private_copy(model),
+        setup=setup.replace(edge_inputs=chosen_edge_inputs(copied, data, edge_inputs)),
+        model=copied,
         ablation_token=ablation_token,
         execution=execution,
     )

@@ -47,6 +47,7 @@ def _drawn_again(
         seed=s.seed,
         num_layers=s.num_layers,
         ablation_token=ablation_token,
+        edge_inputs=s.edge_inputs,
         execution=Execution(engine="torch" if s.engine.startswith("torch") else "auto", say=_silent),
     )
     steps = "" if again.setup.num_layers is None else f" with {again.setup.num_layers} propagation steps"
