@@ -11,8 +11,7 @@ from graycert._validation import check_integer
 from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
-from graycert.graph import graph_fingerprint
-from graycert.problem import Execution, Problem, feature_array
+from graycert.problem import Execution, Problem, fingerprint_of
 from graycert.rules import (
     RULES,
     CollectiveCertificate,
@@ -140,7 +139,7 @@ def _carried_out(
 ) -> Certificates:
     """Certify with a copy of the model, which is the only one that is called."""
     from graycert.data.checks import refuse_batch, validate_data
-    from graycert.models.edge_inputs import chosen_edge_inputs
+    from graycert.models.edge_inputs import chosen_edge_inputs, with_edge_inputs
     from graycert.models.precision import check_precision
     from graycert.models.private_copy import private_copy
 
@@ -156,7 +155,8 @@ def _carried_out(
         ablation_token=ablation_token,
         execution=execution,
     )
-    check_precision(model, data, device=problem.execution.place())
+    given, edges = with_edge_inputs(model, data, problem.setup.edge_inputs)
+    check_precision(given, data, edges=edges, device=problem.execution.place())
     problem = method.prepare(problem)
     found = method.from_graph(problem)
     problem = _as_far_as_looked(problem, found)
@@ -304,7 +304,7 @@ def refuse_another_graph(certificates: Certificates, data: Any) -> None:
     Raises:
         InvalidParameterError: If they differ.
     """
-    found = graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), feature_array(data.x))
+    found = fingerprint_of(data, certificates.setup)
     expected = certificates.setup.graph_fingerprint
     if found != expected:
         raise InvalidParameterError(

@@ -11,6 +11,7 @@ from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer, check_targets
 from graycert.errors import InvalidParameterError
 from graycert.graph import CanonicalGraph, graph_fingerprint, longest_chain
+from graycert.graph.values_per_edge import values_per_edge
 from graycert.setup import Setup
 from graycert.smoothing import Smoothing
 from graycert.threats import Threat
@@ -110,10 +111,10 @@ class Problem:
             InvalidParameterError: If they do not fit.
             UnsoundSetupError: ``parallel-edges``.
         """
-        graph = CanonicalGraph.of(data, merge_parallel=setup.smoothing.allows_parallel_edges)
+        graph = CanonicalGraph.of(data, merge_parallel=setup.allows_parallel_edges)
         return cls(
             setup=setup.replace(
-                smoothing=setup.smoothing.with_canonical_edges(graph.sorted), **describe_graph(data, graph)
+                smoothing=setup.smoothing.with_canonical_edges(graph.sorted), **describe_graph(data, graph, setup)
             ),
             targets=target_nodes(targets, data),
             data=data,
@@ -124,13 +125,14 @@ class Problem:
     @classmethod
     def stored(cls, setup: Setup, targets: IntArray, data: Any | None) -> "Problem":
         """Return the problem of a stored result, whose smoothing is in canonical order already; without a model."""
-        merge = setup.smoothing.allows_parallel_edges
-        graph = None if data is None else CanonicalGraph.of(data, merge_parallel=merge)
+        graph = None if data is None else CanonicalGraph.of(data, merge_parallel=setup.allows_parallel_edges)
         return cls(setup=setup, targets=targets, data=data, graph=graph)
 
     def checked(self) -> "Problem":
-        """Refuse arrays of smoothing or threat that are not of this graph."""
+        """Refuse arrays of smoothing or threat that are not of this graph, and values per edge without a proof."""
         s = self.setup
+        if s.edge_inputs:
+            s.smoothing.edge_inputs_cell(s.threat).require()
         s.smoothing.check_graph(num_edges=s.num_edges, num_nodes=s.num_nodes)
         trusted = getattr(s.threat, "trusted", None)
         if trusted is not None and trusted.size != s.num_nodes:
@@ -220,12 +222,21 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
     )
 
 
-def describe_graph(data: Any, graph: CanonicalGraph) -> dict[str, Any]:
-    """Return what a set-up says of a graph."""
-    features = feature_array(data.x)
+def fingerprint_of(data: Any, setup: Setup) -> str:
+    """Return the fingerprint of all of a graph that a model is given: edges, features, and values per edge.
+
+    Raises:
+        InvalidParameterError: If the graph lacks values per edge that the set-up names.
+    """
+    given = values_per_edge(data, setup.edge_inputs) if setup.edge_inputs else None
     edges = data.edge_index.cpu().numpy()
+    return graph_fingerprint(edges, int(data.num_nodes), feature_array(data.x), given)
+
+
+def describe_graph(data: Any, graph: CanonicalGraph, setup: Setup) -> dict[str, Any]:
+    """Return what a set-up says of a graph."""
     return {
-        "graph_fingerprint": graph_fingerprint(edges, int(data.num_nodes), features),
+        "graph_fingerprint": fingerprint_of(data, setup),
         "edges_fingerprint": graph.fingerprint,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,

@@ -109,12 +109,17 @@ class Setup:
                 )
             checked["class_names"] = names
         if self.edge_inputs is not None:
-            inputs = tuple(self.edge_inputs)
+            inputs: tuple[Any, ...] = tuple(self.edge_inputs)
             if len(set(inputs)) != len(inputs) or not all(isinstance(name, str) and name for name in inputs):
                 raise InvalidParameterError(f"`edge_inputs` must be distinct names, got {inputs!r}.")
             checked["edge_inputs"] = inputs
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def allows_parallel_edges(self) -> bool:
+        """Whether several edges may join two nodes: where no edge has a coin of its own, or all of them share one."""
+        return self.smoothing.allows_parallel_edges or bool(self.edge_inputs)
 
     @property
     def the_rule(self) -> Rule:

@@ -2,11 +2,11 @@
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.utils import sort_edge_index
 
 from graycert._types import IntArray
 from graycert._validation import check_integer, check_seed
@@ -21,6 +21,7 @@ from graycert.audit.structure import check_structure
 from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
+from graycert.models.edge_inputs import chosen_edge_inputs, with_edge_inputs
 from graycert.models.outside_state import OutsideState
 from graycert.models.precision import check_precision
 from graycert.models.private_copy import one_line, private_copy, undisturbed
@@ -39,6 +40,7 @@ def audit_model(
     *,
     num_layers: int | None = None,
     ablation_token: Tensor | None = None,
+    edge_inputs: Sequence[str] | None = None,
     num_draws: int = 15,
     seed: int = 0,
     targets: IntArray | None = None,
@@ -75,6 +77,8 @@ def audit_model(
         num_layers: Number k of propagation steps, if you know it; by default it is counted. Needed for a model that
             moves messages without PyTorch Geometric layers.
         ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
+        edge_inputs: Names of values per edge of ``data`` that the model is given, see `graycert.certify`: part of the
+            structure, so that scores may depend on them, however they are distributed.
         num_draws: Draws of the leak test, >= 1.
         seed: Seeds the leak test.
         targets: Nodes that are asked for, shape (num_targets,): the scores of one of them must depend on features;
@@ -89,7 +93,7 @@ def audit_model(
         InvalidParameterError: If the model does not return finite scores (num_nodes, num_classes), cannot be evaluated
             on hostile features or fewer edges, has parameters without values or of another type than the features, or
             an argument is out of range.
-        UnsoundSetupError: ``batch-not-graph``; ``skip-not-local``.
+        UnsoundSetupError: ``batch-not-graph``; ``skip-not-local``; ``edge-inputs-unsaid``.
 
     References:
         Scholten et al. (2022), Lemma 1 and Proposition 1.
@@ -97,19 +101,30 @@ def audit_model(
     started = time.perf_counter()
     validate_data(data)
     refuse_batch(data)
-    check_precision(model, data)
+    chosen = chosen_edge_inputs(model, data, edge_inputs)
     check_integer("num_draws", num_draws, at_least=1)
     seed = check_seed(seed)
     if num_layers is not None:
         check_integer("num_layers", num_layers, at_least=1)
     require_skip_logits(model)
     with undisturbed():
-        pristine = private_copy(model).cpu()
+        given, edges = with_edge_inputs(model, data, chosen)
+        check_precision(given, data, edges=edges)
+        pristine = private_copy(given).cpu()
         with torch.inference_mode(), evaluation_mode(pristine):
             outside = OutsideState(pristine)
             try:
                 report = _audited(
-                    pristine, outside, data, num_layers, ablation_token, num_draws, seed, targets, features_matter
+                    pristine,
+                    outside,
+                    data.x.detach().cpu(),
+                    edges,
+                    num_layers,
+                    ablation_token,
+                    num_draws,
+                    seed,
+                    targets,
+                    features_matter,
                 )
             finally:
                 outside.restore()
@@ -119,7 +134,8 @@ def audit_model(
 def _audited(
     pristine: nn.Module,
     outside: OutsideState,
-    data: Any,
+    x: Tensor,
+    edge_index: Tensor,
     num_layers: int | None,
     ablation_token: Tensor | None,
     num_draws: int,
@@ -127,7 +143,6 @@ def _audited(
     targets: IntArray | None,
     features_matter: bool,
 ) -> AuditReport:
-    x, edge_index = data.x.detach().cpu(), sort_edge_index(data.edge_index.cpu(), sort_by_row=False)
     token = ablation_row(pristine, ablation_token, num_features=x.size(1)).detach().cpu().to(x.dtype)
     known = _is_known(pristine, outside)
     checks = check_structure(pristine)
@@ -205,7 +220,8 @@ def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
         raise InvalidParameterError(
             f"`model` must accept model(x, edge_index) with x of shape {tuple(x.shape)} and {x.dtype} and any "
             f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Wrap it in a module with that signature, "
-            "or convert `data.x`; weights stored for each edge of the graph cannot follow deleted edges."
+            "or convert `data.x`; weights stored for each edge of the graph cannot follow deleted edges: name them in "
+            "`edge_inputs`."
         ) from error
 
 

@@ -27,6 +27,7 @@ def audited(
         problem.data,
         num_layers=problem.setup.num_layers,
         ablation_token=ablation_token,
+        edge_inputs=problem.setup.edge_inputs,
         seed=problem.setup.seed,
         targets=problem.targets,
         features_matter=features_matter,

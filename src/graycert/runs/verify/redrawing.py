@@ -31,7 +31,7 @@ def _drawn_again(
     from graycert.certification import certify
 
     s = stored.setup
-    columns = CanonicalGraph.of(graph, merge_parallel=s.smoothing.allows_parallel_edges).in_columns
+    columns = CanonicalGraph.of(graph, merge_parallel=s.allows_parallel_edges).in_columns
     again = certify(
         model,
         graph,
