@@ -54,6 +54,7 @@ def certify(
     num_layers: int | None = None,
     ablation_token: "Tensor | None" = None,
     audit: "AuditReport | None" = None,
+    edge_inputs: Sequence[str] | None = None,
     execution: Execution | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Certificates:
@@ -94,6 +95,8 @@ def certify(
         ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
         audit: Report of `audit_model` on the same model, features, edges and token in this process, so that the model
             is not audited again; another one is refused.
+        edge_inputs: Which values per edge of ``data`` the model is given; () for none, as it must be said where
+            ``data`` has a tensor per edge and ``forward`` an argument of its name.
         execution: Where and how to compute, and whether to show progress.
         provenance: Plain values stored with the result, e.g. where graph and model come from.
 
@@ -103,7 +106,7 @@ def certify(
     Raises:
         InvalidParameterError: If an argument is out of its domain.
         UnsoundSetupError: If a certificate for this set-up would not hold (``no-proof``, ``skip-exposes-target``,
-            ``parallel-edges``, ..., or a slug of `audit_model`).
+            ``parallel-edges``, ``edge-inputs-unsaid``, ..., or a slug of `audit_model`).
 
     References:
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
@@ -135,16 +138,19 @@ def certify(
     }
     phases = Phases()
     with undisturbed(), phases("preparation"):
-        problem, found, drawn, concluded = _carried_out(model, data, targets, setup, phases=phases, **others)
+        problem, found, drawn, concluded = _carried_out(
+            model, data, targets, setup, edge_inputs, phases=phases, **others
+        )
     return _assemble(problem, found, drawn, concluded)
 
 
 def _carried_out(
-    model: Any, data: Any, targets: Any, setup: Setup, **others: Any
+    model: Any, data: Any, targets: Any, setup: Setup, edge_inputs: Sequence[str] | None, **others: Any
 ) -> tuple[Problem, FromGraph, Arrays, Arrays]:
     """Certify with a copy of the model, which is the only one that is called."""
     from graycert.data.checks import refuse_batch, validate_data
     from graycert.models.advice import refuse_featureless
+    from graycert.models.edge_inputs import chosen_edge_inputs, with_edge_inputs
     from graycert.models.precision import check_precision
     from graycert.models.private_copy import private_copy
 
@@ -152,14 +158,16 @@ def _carried_out(
     validate_data(data)
     refuse_batch(data)
     method = setup.smoothing.method
+    copied = private_copy(model)
     problem = Problem.of(
         data,
         targets,
-        setup=setup,
-        model=private_copy(model),
+        setup=setup.replace(edge_inputs=chosen_edge_inputs(copied, data, edge_inputs)),
+        model=copied,
         **others,
     )
-    check_precision(model, data, device=problem.execution.place())
+    given, edges = with_edge_inputs(model, data, problem.setup.edge_inputs)
+    check_precision(given, data, edges=edges, device=problem.execution.place())
     problem = method.prepare(problem)
     with problem.phases("bounds"):
         found = method.from_graph(problem)
@@ -314,7 +322,7 @@ def refuse_another_graph(certificates: Certificates, data: Any) -> None:
     Raises:
         InvalidParameterError: If they differ.
     """
-    found = fingerprint_of(data)
+    found = fingerprint_of(data, certificates.setup.edge_inputs)
     expected = certificates.setup.graph_fingerprint
     if found != expected:
         raise InvalidParameterError(

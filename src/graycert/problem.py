@@ -121,12 +121,12 @@ class Problem:
             InvalidParameterError: If they do not fit.
             UnsoundSetupError: ``parallel-edges``.
         """
-        graph = CanonicalGraph.of(data, merge_parallel=setup.smoothing.allows_parallel_edges)
+        graph = CanonicalGraph.of(data, merge_parallel=setup.allows_parallel_edges)
         return cls(
             setup=setup.replace(
                 threat=with_trusted_nodes(setup.threat, data),
                 smoothing=setup.smoothing.with_canonical_edges(graph.sorted),
-                **describe_graph(data, graph),
+                **describe_graph(data, graph, setup),
             ),
             targets=target_nodes(targets, data),
             data=data,
@@ -137,13 +137,14 @@ class Problem:
     @classmethod
     def stored(cls, setup: Setup, targets: IntArray, data: Any | None) -> "Problem":
         """Return the problem of a stored result, whose smoothing is in canonical order already; without a model."""
-        merge = setup.smoothing.allows_parallel_edges
-        graph = None if data is None else CanonicalGraph.of(data, merge_parallel=merge)
+        graph = None if data is None else CanonicalGraph.of(data, merge_parallel=setup.allows_parallel_edges)
         return cls(setup=setup, targets=targets, data=data, graph=graph)
 
     def checked(self) -> "Problem":
-        """Refuse arrays of smoothing or threat that are not of this graph."""
+        """Refuse arrays of smoothing or threat that are not of this graph, and values per edge without a proof."""
         s = self.setup
+        if s.edge_inputs:
+            s.smoothing.edge_inputs_cell(s.threat).require()
         s.smoothing.check_graph(num_edges=s.num_edges, num_nodes=s.num_nodes)
         trusted = getattr(s.threat, "trusted", None)
         if trusted is not None and trusted.size != s.num_nodes:
@@ -251,10 +252,10 @@ def check_class_names(of_model: Any, of_graph: Any) -> None:
     )
 
 
-def describe_graph(data: Any, graph: CanonicalGraph) -> dict[str, Any]:
+def describe_graph(data: Any, graph: CanonicalGraph, setup: Setup) -> dict[str, Any]:
     """Return what a set-up says of a graph."""
     return {
-        "graph_fingerprint": fingerprint_of(data),
+        "graph_fingerprint": fingerprint_of(data, setup.edge_inputs),
         "edges_fingerprint": graph.fingerprint,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,

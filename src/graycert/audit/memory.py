@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.utils import sort_edge_index
 
 from graycert.audit.influence import same_bits
 from graycert.audit.report import AuditCheck
+from graycert.models.edge_inputs import sorted_edges
 from graycert.models.outside_state import OutsideState, emptied
 from graycert.models.private_copy import private_copy
 
@@ -24,7 +24,8 @@ class OtherInput:
 
     Args:
         x: Other values in another order, with another smallest and largest value in every column.
-        edge_index: Another set of edges of the same number, with other degrees.
+        edge_index: Another set of edges of the same number, with other degrees; values that edges carry are exchanged
+            among them.
     """
 
     x: Tensor
@@ -41,7 +42,9 @@ class OtherInput:
         order = torch.randperm(x.size(0), generator=generator)
         other = 0.6 * x[order] + (0.11 + 0.05 * noise) * span
         numbers = torch.randperm(x.size(0), generator=generator)
-        return cls(other, sort_edge_index(numbers[edge_index.flip(0)], sort_by_row=False))
+        reversed_edges = numbers[edge_index[:2].flip(0)]
+        exchanged = edge_index[2:, torch.randperm(edge_index.size(1), generator=generator)]
+        return cls(other, sorted_edges(torch.cat([reversed_edges, exchanged])))
 
 
 def nearly_the_same(x: Tensor) -> Tensor:

@@ -3,11 +3,11 @@
 import dataclasses
 import hmac
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.utils import sort_edge_index
 
 from graycert._types import IntArray
 from graycert._validation import check_integer, check_seed
@@ -25,6 +25,7 @@ from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
 from graycert.models.advice import refuse_featureless, refuse_other_call
+from graycert.models.edge_inputs import chosen_edge_inputs, with_edge_inputs
 from graycert.models.outside_state import OutsideState
 from graycert.models.precision import check_precision
 from graycert.models.private_copy import one_line, private_copy, undisturbed
@@ -46,6 +47,7 @@ def audit_model(
     *,
     num_layers: int | None = None,
     ablation_token: Tensor | None = None,
+    edge_inputs: Sequence[str] | None = None,
     num_draws: int = DEFAULT_NUM_DRAWS,
     seed: int = 0,
     targets: IntArray | None = None,
@@ -82,6 +84,8 @@ def audit_model(
         num_layers: Number k of propagation steps, if you know it; by default it is counted. Needed for a model that
             moves messages without PyTorch Geometric layers.
         ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
+        edge_inputs: Names of values per edge of ``data`` that the model is given, see `graycert.certify`: part of the
+            structure, so that scores may depend on them, however they are distributed.
         num_draws: Draws of the leak test, >= 1; a report with fewer than the default is not taken by `certify`.
         seed: Seeds the leak test.
         targets: Nodes that are asked for, shape (num_targets,): the scores of one of them must depend on features;
@@ -97,7 +101,7 @@ def audit_model(
         InvalidParameterError: If the model does not return finite scores (num_nodes, num_classes), cannot be evaluated
             on hostile features or fewer edges, has parameters without values or of another type than the features, or
             an argument is out of range.
-        UnsoundSetupError: ``batch-not-graph``; ``skip-not-local``.
+        UnsoundSetupError: ``batch-not-graph``; ``skip-not-local``; ``edge-inputs-unsaid``.
 
     References:
         Scholten et al. (2022), Lemma 1 and Proposition 1.
@@ -107,12 +111,20 @@ def audit_model(
         data,
         num_layers=num_layers,
         ablation_token=ablation_token,
+        edge_inputs=edge_inputs,
         num_draws=num_draws,
         seed=seed,
         targets=targets,
         features_matter=features_matter,
     )
-    about = parts_of(model, data, ablation_token=ablation_token, num_layers=num_layers, features_matter=features_matter)
+    about = parts_of(
+        model,
+        data,
+        ablation_token=ablation_token,
+        edge_inputs=edge_inputs,
+        num_layers=num_layers,
+        features_matter=features_matter,
+    )
     report = dataclasses.replace(report, about=about)
     return dataclasses.replace(report, seal=seal_of(report))
 
@@ -123,6 +135,7 @@ def examine_model(
     *,
     num_layers: int | None,
     ablation_token: Tensor | None,
+    edge_inputs: Sequence[str] | None,
     num_draws: int = DEFAULT_NUM_DRAWS,
     seed: int,
     targets: IntArray | None,
@@ -138,23 +151,34 @@ def examine_model(
     refuse_featureless(model, data)
     validate_data(data)
     refuse_batch(data)
-    check_precision(model, data)
+    chosen = chosen_edge_inputs(model, data, edge_inputs)
     check_integer("num_draws", num_draws, at_least=1)
     seed = check_seed(seed)
     if num_layers is not None:
         check_integer("num_layers", num_layers, at_least=1)
     require_skip_logits(model)
     with undisturbed():
-        pristine = private_copy(model).cpu()
+        given, edges = with_edge_inputs(model, data, chosen)
+        check_precision(given, data, edges=edges)
+        pristine = private_copy(given).cpu()
         with torch.inference_mode(), evaluation_mode(pristine):
             outside = OutsideState(pristine)
             try:
                 if local:
                     report = _audited(
-                        pristine, outside, data, num_layers, ablation_token, num_draws, seed, targets, features_matter
+                        pristine,
+                        outside,
+                        data.x.detach().cpu(),
+                        edges,
+                        num_layers,
+                        ablation_token,
+                        num_draws,
+                        seed,
+                        targets,
+                        features_matter,
                     )
                 else:
-                    report = _as_a_function(pristine, outside, data, targets, features_matter)
+                    report = _as_a_function(pristine, outside, data.x.detach().cpu(), edges, targets, features_matter)
             finally:
                 outside.restore()
     return dataclasses.replace(report, num_draws=num_draws, seconds=time.perf_counter() - started)
@@ -167,6 +191,7 @@ def accept_report(
     *,
     num_layers: int | None,
     ablation_token: Tensor | None,
+    edge_inputs: Sequence[str] | None,
     targets: IntArray | None,
     features_matter: bool,
     fingerprint: str,
@@ -180,6 +205,7 @@ def accept_report(
         data: Graph.
         num_layers: Number of propagation steps that is asked for.
         ablation_token: Features of an ablated node.
+        edge_inputs: Names of values per edge.
         targets: Nodes that are asked for.
         features_matter: Whether scores must depend on features.
         fingerprint: That of the graph.
@@ -201,6 +227,7 @@ def accept_report(
         model,
         data,
         ablation_token=ablation_token,
+        edge_inputs=edge_inputs,
         num_layers=num_layers,
         features_matter=features_matter,
         fingerprint=fingerprint,
@@ -220,11 +247,12 @@ def accept_report(
     if not features_matter or not report.passed:
         return report
     with undisturbed():
-        pristine = private_copy(model).cpu()
+        given, edges = with_edge_inputs(model, data, edge_inputs)
+        pristine = private_copy(given).cpu()
         with torch.inference_mode(), evaluation_mode(pristine):
             outside = OutsideState(pristine)
             try:
-                check = _features_matter(pristine, data, targets, attacked_by_others=local)
+                check = _features_matter(pristine, data.x.detach().cpu(), edges, targets, attacked_by_others=local)
             finally:
                 outside.restore()
     others = tuple(each for each in report.checks if each.name != check.name)
@@ -232,9 +260,8 @@ def accept_report(
 
 
 def _features_matter(
-    pristine: nn.Module, data: Any, targets: IntArray | None, *, attacked_by_others: bool
+    pristine: nn.Module, x: Tensor, edge_index: Tensor, targets: IntArray | None, *, attacked_by_others: bool
 ) -> AuditCheck:
-    x, edge_index = data.x.detach().cpu(), sort_edge_index(data.edge_index.cpu(), sort_by_row=False)
     scores = _call(pristine, x, edge_index)
     chosen = torch.arange(x.size(0)) if targets is None else torch.tensor(targets)
     return check_features_matter(
@@ -245,7 +272,8 @@ def _features_matter(
 def _audited(
     pristine: nn.Module,
     outside: OutsideState,
-    data: Any,
+    x: Tensor,
+    edge_index: Tensor,
     num_layers: int | None,
     ablation_token: Tensor | None,
     num_draws: int,
@@ -253,7 +281,6 @@ def _audited(
     targets: IntArray | None,
     features_matter: bool,
 ) -> AuditReport:
-    x, edge_index = data.x.detach().cpu(), sort_edge_index(data.edge_index.cpu(), sort_by_row=False)
     token = ablation_row(pristine, ablation_token, num_features=x.size(1)).detach().cpu().to(x.dtype)
     known = _is_known(pristine, outside)
     checks = check_structure(pristine)
@@ -284,10 +311,14 @@ def _audited(
 
 
 def _as_a_function(
-    pristine: nn.Module, outside: OutsideState, data: Any, targets: IntArray | None, features_matter: bool
+    pristine: nn.Module,
+    outside: OutsideState,
+    x: Tensor,
+    edge_index: Tensor,
+    targets: IntArray | None,
+    features_matter: bool,
 ) -> AuditReport:
     """Check that a model is a function of features and edges, and nothing else."""
-    x, edge_index = data.x.detach().cpu(), sort_edge_index(data.edge_index.cpu(), sort_by_row=False)
     called = private_copy(pristine)
     scores = check_scores(_call(called, x, edge_index), num_nodes=x.size(0), x=x)
     again = _call(private_copy(pristine), x, edge_index)
@@ -358,7 +389,7 @@ def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
             f"`model` must accept model(x, edge_index) with x of shape {tuple(x.shape)} and {x.dtype} and any "
             f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Say how it is called, "
             "model = graycert.as_node_classifier(model, call=lambda model, x, edge_index: ...), or convert `data.x`; "
-            "weights stored for each edge of the graph cannot follow deleted edges."
+            "weights stored for each edge of the graph cannot follow deleted edges: name them in `edge_inputs`."
         ) from error
 
 

@@ -6,7 +6,7 @@ import hmac
 import pickle
 import secrets
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from graycert.audit.report import AuditReport
 from graycert.graph import fingerprint_of
+from graycert.models.edge_inputs import chosen_edge_inputs
 from graycert.models.outside_state import OutsideState, is_foreign
 from graycert.models.private_copy import private_copy
 from graycert.sampling.voting import ablation_row
@@ -27,6 +28,7 @@ def parts_of(
     data: Any,
     *,
     ablation_token: Tensor | None,
+    edge_inputs: Sequence[str] | None,
     num_layers: int | None,
     features_matter: bool,
     fingerprint: str | None = None,
@@ -38,6 +40,7 @@ def parts_of(
             code names; its mode and place do not.
         data: Graph.
         ablation_token: Features of an ablated node (num_features,); None for the model's own, else zeros.
+        edge_inputs: Names of values per edge.
         num_layers: Number of propagation steps that was asked for.
         features_matter: Whether scores had to depend on features.
         fingerprint: That of the graph (`graph_fingerprint`), if it is known.
@@ -45,12 +48,14 @@ def parts_of(
     Returns:
         Hexadecimal digits by name; those of the model are empty if it holds something that cannot be hashed.
     """
+    chosen = chosen_edge_inputs(model, data, edge_inputs)
     copied = private_copy(model).cpu()
     token = ablation_row(copied, ablation_token, num_features=data.x.size(1))
     return {
         "model": _model_hash(copied),
-        "data": fingerprint_of(data) if fingerprint is None else fingerprint,
+        "data": fingerprint_of(data, chosen) if fingerprint is None else fingerprint,
         "ablation_token": _hash(lambda digest: digest.add(token.detach().to(data.x.dtype))),
+        "edge_inputs": str(chosen or ()),
         "num_layers": str(num_layers),
         "features_matter": str(features_matter),
     }

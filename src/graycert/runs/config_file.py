@@ -31,6 +31,7 @@ _CERTIFICATE = tuple(
     field.name for field in dataclasses.fields(Setup) if field.name not in {*PARTS, *_GRAPH, "provenance"}
 )
 _OPTIONAL = {field.name for field in dataclasses.fields(Setup) if "None" in str(field.type)}  # left out where None
+_SEVERAL = {field.name for field in dataclasses.fields(Setup) if "tuple" in str(field.type)}
 _END = {"complete": True}  # the last section: a file that was cut short may still be TOML, but lacks it
 
 
@@ -76,8 +77,8 @@ def stored_setup(path: Path, document: dict[str, Any], arrays: Mapping[str, NDAr
     """
     parts = {part: _restored(path, part, document, arrays) for part in PARTS}
     certificate = dict(document["certificate"])
-    if "class_names" in certificate:
-        certificate["class_names"] = tuple(certificate["class_names"])
+    for name in _SEVERAL & certificate.keys():
+        certificate[name] = tuple(certificate[name])
     graph = {name: document["graph"][key] for name, key in _GRAPH.items()}
     absent = dict.fromkeys(_OPTIONAL & set(_CERTIFICATE))
     try:

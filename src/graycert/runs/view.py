@@ -73,6 +73,7 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         *_parameters(s.smoothing),
         ("Threat", f"{s.threat.name}: {s.threat.describe()}"),
         ("Message-passing steps", _steps(s)),
+        *([("Values per edge", ", ".join(s.edge_inputs))] if s.edge_inputs else []),
         *([] if s.draws is None else _parameters(s.draws)),
         ("Failure probability α", f"{s.alpha!r} for all targets" if s.simultaneous else f"{s.alpha!r} per target"),
         ("Rule", s.rule if s.the_rule.is_sound else f"{s.rule} (NOT SOUND)"),

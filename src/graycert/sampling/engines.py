@@ -45,6 +45,7 @@ def choose_engine(
     smoothing: InterceptionSmoothing,
     num_layers: int,
     ablation_token: Tensor | None = None,
+    edge_inputs: Sequence[str] | None = None,
     device: torch.device | None = None,
     batch_size: int | None = None,
     engine: str = "auto",
@@ -62,6 +63,7 @@ def choose_engine(
         smoothing: p_d, per column of ``data.edge_index`` if an array, and p_a.
         num_layers: Number k of propagation steps.
         ablation_token: See `build_engine`.
+        edge_inputs: See `build_engine`; kernels know none.
         device: Where to compute; kernels run on the CPU only.
         batch_size: For the engine for any model.
         engine: "auto", "compiled" (refuse what it does not know) or "torch".
@@ -81,6 +83,8 @@ def choose_engine(
         try:
             if device is not None and device.type != "cpu":
                 raise UnknownModelError(f"is to run on {device}")
+            if edge_inputs:
+                raise UnknownModelError("is given values per edge")
             return _compiled(model, data, targets, smoothing, num_layers, ablation_token, memory, say)
         except UnknownModelError as unknown:
             reason = f"; no compiled kernels because the model {unknown}"
@@ -95,6 +99,7 @@ def choose_engine(
         smoothing=smoothing,
         num_layers=num_layers,
         ablation_token=ablation_token,
+        edge_inputs=edge_inputs,
         device=device,
         batch_size=batch_size,
         memory=memory,

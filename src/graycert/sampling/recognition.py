@@ -21,6 +21,7 @@ from torch_geometric.nn.norm import BatchNorm as PyGBatchNorm
 from graycert._types import Float32Array
 from graycert.models import InterceptionGNN
 from graycert.models.calling import AdaptedClassifier
+from graycert.models.edge_inputs import GivenEdgeInputs
 from graycert.models.gat import GATLayer
 from graycert.models.gatv2 import GATv2Layer
 from graycert.models.gcn import GCNLayer
@@ -49,6 +50,8 @@ def recognise(model: nn.Module) -> list[Operation]:
     Raises:
         UnknownModelError: If anything about it is not known for certain.
     """
+    if isinstance(model, GivenEdgeInputs):
+        raise UnknownModelError("is given values per edge")
     for module in model.modules():
         _check_untouched(module)
     for parameter in model.parameters():

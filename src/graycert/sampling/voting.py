@@ -1,7 +1,7 @@
 """Monte-Carlo votes of the smoothed classifier: the engine for any PyTorch model, on CPU or CUDA."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch_geometric.utils import sort_edge_index
 
 from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError
 from graycert.models.advice import line_for_output, line_for_scores
+from graycert.models.edge_inputs import with_edge_inputs
 from graycert.models.padding import reads_padding
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip, require_skip_logits
 from graycert.models.rowwise_start import rowwise_start
@@ -153,6 +153,7 @@ def build_engine(
     smoothing: InterceptionSmoothing,
     num_layers: int,
     ablation_token: Tensor | None = None,
+    edge_inputs: Sequence[str] | None = None,
     device: torch.device | None = None,
     batch_size: int | None = None,
     memory: int | None = None,
@@ -167,6 +168,7 @@ def build_engine(
         num_layers: Number k of propagation steps of the model.
         ablation_token: Features of an ablated node, shape (num_features,); default the model's own
             ``ablation_token``, else zeros. It must not depend on the features of the graph.
+        edge_inputs: Names of values per edge of ``data`` that the model is given.
         device: Where to compute; default where the model's parameters are.
         batch_size: Most samples per forward pass; default from a memory budget. Votes do not depend on it.
         memory: Bytes that a forward pass of several draws may take, if that is less than the engine's own budget.
@@ -178,7 +180,7 @@ def build_engine(
     if batch_size is not None:
         check_integer("batch_size", batch_size, at_least=1)
     where = device or next((p.device for p in model.parameters()), torch.device("cpu"))
-    edge_index = sort_edge_index(data.edge_index.cpu(), sort_by_row=False)  # votes do not depend on the order of edges
+    model, edge_index = with_edge_inputs(model, data, edge_inputs)  # votes do not depend on the order of edges
     nodes = torch.tensor(targets)  # a copy: results hand out read-only arrays
     whole = whole_graph(edge_index, nodes, num_nodes=data.num_nodes)
     x = data.x

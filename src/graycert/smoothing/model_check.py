@@ -28,6 +28,7 @@ def audited(
     asked: dict[str, Any] = {
         "num_layers": problem.setup.num_layers,
         "ablation_token": ablation_token,
+        "edge_inputs": problem.setup.edge_inputs,
         "targets": problem.targets,
         "features_matter": features_matter,
         "local": local,

@@ -137,6 +137,7 @@ class Smoothing(Parameters, ABC):
         needs_graph: Whether a conclusion from stored votes needs the graph, beyond what the result holds of it.
         allows_parallel_edges: Whether a column of ``edge_index`` may come twice: where no edge has a coin of its own.
         examines_all_radii: Whether every radius is known, so that ``max_radius`` has no meaning.
+        edge_inputs_proofs: Page of docs/proofs for models that are given values per edge, by the name of the threat.
         shows_target: Whether the target's own features are always shown, so that only a target that is not hostile can
             be certified.
     """
@@ -149,6 +150,7 @@ class Smoothing(Parameters, ABC):
     needs_graph: ClassVar[bool] = False
     allows_parallel_edges: ClassVar[bool] = False
     examines_all_radii: ClassVar[bool] = False
+    edge_inputs_proofs: ClassVar[Mapping[str, str]] = {}
     shows_target: ClassVar[bool] = False
 
     @abstractmethod
@@ -251,6 +253,20 @@ class Smoothing(Parameters, ABC):
             )
             return Cell(status="refused", slug="no-proof", reason=reason)
         return Cell(status="proved", proof=claim.follows[follows])
+
+    @classmethod
+    def edge_inputs_cell(cls, threat: Threat) -> Cell:
+        """Say whether models that are given values per edge are certified against a threat."""
+        page = cls.edge_inputs_proofs.get(threat.name)
+        if page is not None:
+            return Cell(status="proved", proof=page)
+        return Cell(
+            status="refused",
+            slug="no-proof",
+            reason=f"Nothing is proved about values per edge with the smoothing '{cls.name}' and the threat "
+            f"'{threat.name}'. Certify the model without them, edge_inputs=(), or with another smoothing, such as "
+            "InterceptionSmoothing against NodeFeatureThreat.",
+        )
 
     @classmethod
     def refusal(cls, threat: str) -> Cell | None:

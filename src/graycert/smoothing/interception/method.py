@@ -57,7 +57,7 @@ class InterceptionMethod(Method):
                 "adversary who inserts or deletes nodes changes for every target at once. Use NodeFeatureThreat or "
                 "EdgeDeletionThreat, or a model without it.",
             )
-        known = convolution_of(problem.model)
+        known = None if problem.setup.edge_inputs else convolution_of(problem.model)
         said = getattr(problem.threat, "convolution", None)
         return problem.with_setup(convolution=known or said)
 
@@ -96,6 +96,7 @@ class InterceptionMethod(Method):
                 smoothing=smoothing,
                 num_layers=problem.num_layers,
                 ablation_token=problem.ablation_token,
+                edge_inputs=setup.edge_inputs,
                 device=where.place(),
                 batch_size=where.batch_size,
                 engine=where.engine,
