@@ -239,7 +239,6 @@ def _tell(certificates: "Certificates", folder: Path, console: Console) -> None:
         [
             certificates.summary(),
             "",
-            f"Took {time_in_words(certificates.seconds)}.",
             f"Written to {shown(folder)}:",
             *(f"  {Path(file).name}" for file in files),
         ]
