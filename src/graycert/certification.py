@@ -12,7 +12,7 @@ from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.graph import graph_fingerprint
-from graycert.problem import Execution, Problem, feature_array, with_trusted_nodes
+from graycert.problem import Execution, Problem, feature_array
 from graycert.rules import (
     RULES,
     CollectiveCertificate,
@@ -26,6 +26,7 @@ from graycert.rules.collective import check_budgets
 from graycert.setup import Setup
 from graycert.smoothing import Follows, FromGraph, Smoothing
 from graycert.threats import Threat
+from graycert.threats.named_nodes import with_trusted_nodes
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

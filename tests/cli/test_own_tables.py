@@ -215,10 +215,15 @@ def test_ids_are_accepted_where_rows_are(tmp_path):
     run = certified(data, targets=["n3"], threat=trusted)
     assert run.setup.threat.trusted.nonzero()[0].tolist() == [1, 3, 5]
     assert "3 trusted nodes excepted" in run.setup.threat.describe()
-    mask = np.zeros(60, dtype=bool)
-    mask[[1, 3, 5]] = True
+    mask = np.isin(np.arange(60), [1, 3, 5])
     same = certified(data, targets=[3], threat=graycert.NodeFeatureThreat(min_distance=1, trusted=mask))
     assert same.setup == run.setup
+    deltas = {"smoothing": SMOOTHING, "num_layers": 2, "max_radius": 4}
+    named = graycert.delta_bounds(data, ["n3"], threat=trusted, **deltas)
+    indexed = graycert.delta_bounds(
+        data, [3], threat=graycert.NodeFeatureThreat(min_distance=1, trusted=mask), **deltas
+    )
+    assert np.array_equal(named.delta_upper, indexed.delta_upper)
     assert run.again(data, threat=graycert.NodeFeatureThreat(min_distance=1, trusted=["n1", "n3", "n5", "n7"]))
     for targets, message in (
         (["n3", "n3"], "must be distinct, got node 3 more than once"),
