@@ -13,7 +13,7 @@ from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.graph import fingerprint_of
-from graycert.problem import Execution, Problem, with_trusted_nodes
+from graycert.problem import Execution, Problem
 from graycert.rules import (
     RULES,
     CollectiveCertificate,
@@ -28,6 +28,7 @@ from graycert.setup import Setup
 from graycert.smoothing import Follows, FromGraph, Smoothing
 from graycert.smoothing.protocol import Arrays
 from graycert.threats import Threat
+from graycert.threats.named_nodes import with_trusted_nodes
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import graycert
-from graycert.errors import InvalidParameterError
+from graycert.errors import InvalidFileError, InvalidParameterError
 from support.commands import FAST, run_command
 
 DRAWS = graycert.Draws(num_selection=20, num_estimation=20)
@@ -215,10 +215,15 @@ def test_ids_are_accepted_where_rows_are(tmp_path):
     run = certified(data, targets=["n3"], threat=trusted)
     assert run.setup.threat.trusted.nonzero()[0].tolist() == [1, 3, 5]
     assert "3 trusted nodes excepted" in run.setup.threat.describe()
-    mask = np.zeros(60, dtype=bool)
-    mask[[1, 3, 5]] = True
+    mask = np.isin(np.arange(60), [1, 3, 5])
     same = certified(data, targets=[3], threat=graycert.NodeFeatureThreat(min_distance=1, trusted=mask))
     assert same.setup == run.setup
+    deltas = {"smoothing": SMOOTHING, "num_layers": 2, "max_radius": 4}
+    named = graycert.delta_bounds(data, ["n3"], threat=trusted, **deltas)
+    indexed = graycert.delta_bounds(
+        data, [3], threat=graycert.NodeFeatureThreat(min_distance=1, trusted=mask), **deltas
+    )
+    assert np.array_equal(named.delta_upper, indexed.delta_upper)
     assert run.again(data, threat=graycert.NodeFeatureThreat(min_distance=1, trusted=["n1", "n3", "n5", "n7"]))
     for targets, message in (
         (["n3", "n3"], "must be distinct, got node 3 more than once"),
@@ -243,3 +248,54 @@ def test_all_problems_of_the_tables_reach_the_terminal_one_a_line(capsys, tmp_pa
     first, *problems = found.err.splitlines()
     assert first == "error: `--graph`: 2 problems:"
     assert [line.startswith("- the feature") for line in problems] == [True, True]
+
+
+def test_a_sweep_takes_tables_as_certify_does(capsys, tmp_path, monkeypatch):
+    """A sweep keeps what was said of its graph, so it goes on from any folder, and by the command that it shows."""
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    write(tmp_path / "in")
+    small = ("--model", "gcn", "--max-epochs", "2", "--n0", "20", "--n1", "60", "--workers", "1")
+    tables = ("--graph", "payments.csv", "--nodes", "accounts.csv", *SAID)
+    found = run_command(capsys, "sweep", *tables, *small, "--budget", "2", "--out", tmp_path / "sweep", "--json")
+    assert found.status == 0, found.err
+    assert "classes are numbered as class_names says: 0 = ok, 1 = fraud" in found.err
+    assert found.record["finished"] == 2
+    for words in ("--nodes accounts.csv", "--class-names ok,fraud", "--undirected"):
+        assert words in found.record["go_on"]
+    kept = graycert.load_graph(tmp_path / "sweep" / "lab" / "payments.toml")
+    assert torch.equal(kept.edge_index, graycert.load_graph("payments.csv", nodes="accounts.csv", **LOADED).edge_index)
+    monkeypatch.chdir(tmp_path)
+    again = ("--graph", "in/payments.csv", "--nodes", "in/accounts.csv", *SAID)
+    more = run_command(
+        capsys, "sweep", *again, *small, "--budget", "3", "--out", tmp_path / "sweep", "--json", "--quiet"
+    )
+    assert more.status == 0, more.err
+    assert more.record["finished"] == 3
+    turned = [each.replace("ok,fraud", "fraud,ok") for each in again]
+    other = run_command(capsys, "sweep", *turned, *small, "--budget", "4", "--out", tmp_path / "sweep")
+    assert other.status == 2
+    assert "is another graph than the one that the results" in other.err
+
+
+def test_a_description_says_what_a_graph_is(capsys, tmp_path, monkeypatch):
+    edges, nodes = write(tmp_path)
+    description = tmp_path / "accounts.toml"
+    description.write_text(
+        'graph = "payments.csv"\nnodes = "accounts.csv"\nlabel = "verdict"\nclass_names = ["ok", "fraud"]\n'
+        'drop = "note"\nundirected = true\n'
+    )
+    data, expected = graycert.load_graph(description), graycert.load_graph(edges, nodes=nodes, **LOADED)
+    assert torch.equal(data.edge_index, expected.edge_index)
+    assert (data.preparation, data.graph_record) == (expected.preparation, expected.graph_record)
+    assert graycert.load_graph(description, undirected=False).edge_index.size(1) == 60
+    assert run_command(capsys, "bounds", "--graph", description, "--quiet").status == 0
+    for text, message in (
+        ("nodes = 3", "must have the key graph"),
+        ('graph = "x.csv"\nlabels = "y"', "got labels"),
+        ('graph = "y.toml"', "got another description"),
+        ("graph =", "must be a TOML file"),
+    ):
+        description.write_text(text)
+        with pytest.raises(InvalidFileError, match=message):
+            graycert.load_graph(description)

@@ -122,7 +122,8 @@ def breakages(draw: st.DrawFn) -> Callable[[Tables], Tables]:
         rows[row % len(rows)].append("1")
 
     def shorten(rows: list[list[str]]) -> None:
-        rows[row % len(rows)].pop()
+        if len(rows[row % len(rows)]) > 1:  # an empty line is no row
+            rows[row % len(rows)].pop()
 
     names = ("y", "class", "target", "from", "to", "src", "dst", "node_id", "txId", "split", "verdict", "f", "", "3")
     return draw(

@@ -24,6 +24,7 @@ from graycert.graph import (
 )
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats import EdgeDeletionThreat, NodeFeatureThreat, NodeThreat, Threat
+from graycert.threats.named_nodes import target_nodes, with_trusted_nodes
 
 PATH_BOUNDS = tuple(RULES)
 BOUNDS = InterceptionSmoothing.bounds
@@ -53,7 +54,7 @@ def delta_bounds(
     Args:
         data_or_adjacency: PyTorch Geometric ``Data`` (or any object with ``edge_index`` and ``num_nodes``), a square
             SciPy sparse matrix with entry [w, v] for edge w -> v, or an ``Adjacency``.
-        targets: Distinct node indices, shape (num_targets,).
+        targets: Distinct node indices, shape (num_targets,); or names in ``data.node_ids``.
         smoothing: The probabilities p_d and p_a; an array of p_d has one entry per column of ``edge_index``, or per
             edge of an ``Adjacency`` in its order.
         threat: The adversary: on features, or on the structure.
@@ -100,6 +101,9 @@ def delta_bounds(
         )
     graph = CanonicalGraph.of(data_or_adjacency)
     canonical = smoothing.with_canonical_edges(graph.sorted)
+    if getattr(data_or_adjacency, "node_ids", None) is not None:  # by which nodes may be named
+        targets = target_nodes(targets, data_or_adjacency)
+        threat = with_trusted_nodes(threat, data_or_adjacency)
     found = evaluate_bounds(
         graph.adjacency,
         targets,

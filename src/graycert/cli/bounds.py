@@ -71,7 +71,7 @@ def _bounded(config: BoundsConfig, smoothing: InterceptionSmoothing, out: Path |
     options = {**config.model_dump(exclude=WHERE), **as_options(smoothing), **as_options(threat)}
     record = {
         "command": "bounds",
-        "graph": graphs.graph_record(config, data),
+        "graph": graphs.graph_record(data),
         "options": options,
         "num_targets": int(found.targets.size),
         "num_inexact_path_counts": int((~found.path_counts_exact).sum()),

@@ -119,7 +119,7 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
     trained = train_model(config, chosen.module, split, console) if chosen.needs_training else None
     _warn_of_another_split(chosen, graphs.split_record(config, data), targets, console)
     provenance = {
-        "graph": graphs.graph_record(config, data),
+        "graph": graphs.graph_record(data),
         "split": {**graphs.split_record(config, data), "targets": targets}
         if split is not None or targets == "test"
         else None,

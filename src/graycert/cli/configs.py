@@ -38,7 +38,8 @@ class GraphConfig(Config):
     """Which graph, and what is done to it first."""
 
     graph: Annotated[
-        str, Field(description="Name (see `graycert datasets`) or file: .npz, .pt, .graphml, .csv, .tsv, .parquet.")
+        str,
+        Field(description="Name (see `graycert datasets`) or file: .npz, .pt, .graphml, .csv, .tsv, .parquet, .toml."),
     ] = "wordnet_nouns"
     nodes: Annotated[str | None, Field(description="Node table that belongs to an edge table.")] = None
     label: InTables = Field(default=None, description="Column with the classes; empty if none has them.")

@@ -4,7 +4,6 @@ from typing import Any
 
 from graycert.cli.configs import GraphConfig, TrainingConfig
 from graycert.cli.console import Console, about
-from graycert.cli.places import whole
 
 
 def load(config: GraphConfig, console: Console) -> Any:
@@ -13,13 +12,18 @@ def load(config: GraphConfig, console: Console) -> Any:
 
     with about("graph"):
         data = load_graph(config.graph, nodes=config.nodes, data_root=config.data_root, **options_of_graph(config))
+    tell(data, console)
+    return data
+
+
+def tell(data: Any, console: Console) -> None:
+    """Tell what the graph is, what was assumed of it, and what was done to it."""
     classes = "" if data.get("y") is None else f", {int(data.y.max()) + 1} classes"
     console.say(
         f"graph {data.graph_name}: {data.num_nodes:,} nodes, {data.edge_index.size(1):,} directed edges{classes}"
     )
     for remark in data.preparation:
         console.say(f"  {remark}")
-    return data
 
 
 def make_split(config: TrainingConfig, data: Any) -> Any:
@@ -37,11 +41,11 @@ def test_nodes(config: TrainingConfig, data: Any) -> Any:
     return transductive_split(data, **_how_to_split(config, data)).test.nodes
 
 
-def graph_record(config: GraphConfig, data: Any) -> dict[str, Any]:
+def graph_record(data: Any) -> dict[str, Any]:
     """Return what `verify` needs to load the graph again."""
     from graycert.data.origin import graph_record as record
 
-    return {**record(data), "source": whole(config.graph), "options": options_of_graph(config)}
+    return record(data)
 
 
 def split_record(config: TrainingConfig, data: Any) -> dict[str, Any]:

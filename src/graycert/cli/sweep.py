@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from pydantic import ValidationError
 
+from graycert.cli import graphs
 from graycert.cli.config_file import resolve, type_problem
-from graycert.cli.console import Console, table
-from graycert.cli.places import default_run, shown
+from graycert.cli.configs import GraphConfig
+from graycert.cli.console import Console, about, table
+from graycert.cli.places import default_run, shown, whole
 from graycert.cli.sweep_config import SweepConfig
 from graycert.errors import InvalidFileError, InvalidParameterError
 
@@ -116,7 +118,7 @@ def _described(config: SweepConfig) -> "SmoothingSweep":
 
     try:
         training = TrainingSettings.model_validate(
-            {"graph": _stable(config.graph), "architecture": config.model, **config.model_dump(include=set(_TRAINING))}
+            {"graph": _named_graph(config), "architecture": config.model, **config.model_dump(include=set(_TRAINING))}
         )
     except ValidationError as error:
         raise InvalidParameterError(type_problem(error)) from error
@@ -176,7 +178,10 @@ def _planned(
     training = described.training
     check_bound(config.bound, num_layers=training.num_layers)
     lab = Lab(out / "lab", data_root=config.data_root)
-    data = lab.graph(training.graph)
+    _keep_description(config, lab.folder)
+    with about("graph"):
+        data = lab.graph(training.graph)
+    graphs.tell(data, console)
     split = lab.split(training)
     nodes = split.test.nodes.numpy()
     model = build_model(training.architecture, split, num_layers=training.num_layers, skip=training.skip)
@@ -193,10 +198,23 @@ def _planned(
     return described.as_sweep(lab, directory=out, design=design, budget=budget)
 
 
-def _stable(graph: str) -> str:
-    """Return a name as it is and a path as an absolute one, which holds in any working folder."""
-    path = Path(graph).expanduser()
-    return str(path.resolve()) if path.suffix and path.is_file() else graph
+def _named_graph(config: SweepConfig) -> str:
+    """Return by what name the lab knows the graph: its own, a path, or the description that the sweep keeps."""
+    if config.nodes is None and not graphs.options_of_graph(config):
+        return whole(config.graph)
+    return f"{Path(config.graph).name.split('.')[0]}.toml"
+
+
+def _keep_description(config: SweepConfig, folder: Path) -> None:
+    """Keep in the folder of the lab what was said of the graph, for all workers and later calls."""
+    from graycert.data.description import write_description
+
+    name = _named_graph(config)
+    if name == whole(config.graph):
+        return
+    options = graphs.options_of_graph(config)
+    nodes = None if config.nodes is None else whole(config.nodes)
+    write_description(folder / name, graph=whole(config.graph), nodes=nodes, options=options)
 
 
 def _trials(result: "SweepResult", described: "SmoothingSweep") -> "pd.DataFrame":
@@ -272,9 +290,11 @@ def _text(
 def _command(config: SweepConfig, file: str | None, out: Path, result: "SweepResult") -> str:
     """Return the command that goes on with twice as many trials."""
     words = ["graycert", "sweep"] + ([] if file is None else ["--config", file])
+    told = set(GraphConfig.model_fields) - {"data_root"}
+    words += graphs.as_flags(config) if config.model_fields_set & told else []
     for name in SweepConfig.model_fields:
         value = getattr(config, name)
-        if name in ("out", "budget", "retry_failed") or value == getattr(_DEFAULTS, name):
+        if name in told or name in ("out", "budget", "retry_failed") or value == getattr(_DEFAULTS, name):
             continue
         flag = name.replace("_", "-")
         words += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]

@@ -5,16 +5,12 @@ from typing import Annotated
 from cyclopts import Parameter
 from pydantic import Field
 
-from graycert.cli.configs import Config, Count
+from graycert.cli.configs import Count, GraphConfig
 
 
-class SweepConfig(Config):
+class SweepConfig(GraphConfig):
     """Options of `graycert sweep`."""
 
-    graph: Annotated[str, Field(description="Name (see `graycert datasets`) or file: .npz, .pt, .csv, .parquet.")] = (
-        "wordnet_nouns"
-    )
-    data_root: Annotated[str | None, Field(description="Folder with graph files; else GRAYCERT_DATA.")] = None
     split: Annotated[
         str, Field(description="inductive (held-out nodes are not in the training graph) or transductive.")
     ] = "inductive"

@@ -48,7 +48,7 @@ def _trained(settings: TrainConfig, out: Path, console: Console) -> int:
     model = models.new_model(settings, split)
     record = train_model(settings, model, split, console)
     notes = {
-        "graph": {name: value for name, value in graphs.graph_record(settings, data).items() if value is not None},
+        "graph": {name: value for name, value in graphs.graph_record(data).items() if value is not None},
         "split": graphs.split_record(settings, data),
         "training": record,
         "versions": versions(),

@@ -18,6 +18,7 @@ from graycert.data.catalogue import (
     find_named_file,
 )
 from graycert.data.checks import validate_data
+from graycert.data.description import is_description, read_description
 from graycert.data.directions import remark_on_directions
 from graycert.data.download import download_graph
 from graycert.data.networks import graph_of_matrix, graph_of_network, is_matrix, is_network, read_graphml
@@ -75,8 +76,9 @@ def load_graph(
     Args:
         graph: The name of a graph (see ``graycert datasets``), NAME for NAME.npz under the data root, the
             path of a file (``.npz``; ``.pt`` saved from a ``Data``; ``.graphml``; an edge table in ``.csv``, ``.tsv``
-            or ``.parquet``), a ``Data`` object, a networkx graph, a square matrix of ``scipy.sparse`` (an entry in
-            row w and column v is an edge from w to v), or an edge table as a frame of pandas or Arrow.
+            or ``.parquet``; a ``.toml`` with any of these parameters as keys), a ``Data`` object, a networkx graph, a
+            square matrix of ``scipy.sparse`` (an entry in row w and column v is an edge from w to v), or an edge table
+            as a frame of pandas or Arrow.
         nodes: Path or frame of the node table that belongs to an edge table.
         data_root: Folder with graph files; None takes the environment variable GRAYCERT_DATA. The cache
             folder ~/.cache/graycert is searched after it, and used for downloads if there is no data root.
@@ -110,6 +112,10 @@ def load_graph(
         >>> load_graph("wordnet_nouns").num_nodes
         9668
     """
+    if is_description(graph):
+        given = {name: value for name, value in locals().items() if name != "graph" and value is not None}
+        described = read_description(Path(graph).expanduser())
+        return load_graph(described.pop("graph"), **{**described, **given})
     tables = TableOptions.of(
         label=label,
         source=source,
@@ -122,14 +128,14 @@ def load_graph(
         drop=drop,
         separator=separator,
     )
-    given = {
+    chosen = {
         "undirected": undirected,
         "drop_self_loops": drop_self_loops,
         "coalesce": coalesce,
         "largest_component": largest_component,
         "binarize": binarize,
     }
-    said = {option: bool(value) for option, value in given.items() if value is not None}
+    said = {option: bool(value) for option, value in chosen.items() if value is not None}
     found = _found(graph, nodes, data_root, tables)
     options = {**found.preparation, **said}
     if options["undirected"] and coalesce is None:

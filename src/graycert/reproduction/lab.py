@@ -73,8 +73,10 @@ class Lab:
 
     def _load(self, name: str) -> Any:
         from graycert.data import load_graph
+        from graycert.data.description import is_description
 
-        data = load_graph(name, data_root=self.data_root)
+        own = self.folder / name  # a description that is kept here, whatever folder one works in
+        data = load_graph(own if is_description(name) and own.is_file() else name, data_root=self.data_root)
         self._refuse_changed_graph(name, data)
         return data
 
