@@ -209,10 +209,20 @@ def _on_sparse_matrix(adapter: AdaptedClassifier, x: Tensor, edge_index: Tensor,
     values = others.pop("edge_weight", None)
     if values is None:
         values = torch.ones(edge_index.size(1), dtype=x.dtype, device=x.device)
-    matrix = torch.sparse_coo_tensor(edge_index.flip(0), values, (x.size(0), x.size(0)), check_invariants=False)
+    order = torch.argsort(edge_index[1] * x.size(0) + edge_index[0])
+    ends = torch.bincount(edge_index[1], minlength=x.size(0)).cumsum(0)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        return adapter.model(x, matrix.coalesce().to_sparse_csr(), **others)
+        warnings.filterwarnings(
+            "ignore", message="Sparse (CSR tensor support is in beta|invariant checks are implicitly)"
+        )
+        matrix = torch.sparse_csr_tensor(
+            torch.cat([ends.new_zeros(1), ends]),
+            edge_index[0, order],
+            values[order],
+            (x.size(0), x.size(0)),
+            check_invariants=False,
+        )
+        return adapter.model(x, matrix, **{name: each[order] for name, each in others.items()})
 
 
 def _on_edge_index(adapter: AdaptedClassifier, x: Tensor, edge_index: Tensor, edge_inputs: dict[str, Tensor]) -> Any:
