@@ -1,5 +1,6 @@
 """Files that are there as a whole or not at all."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable
@@ -16,9 +17,9 @@ def write_atomically(file: Path, write: Callable[[Path], object]) -> None:
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=file.suffix, dir=file.parent)
-    os.close(descriptor)
     working = Path(name)
     try:
+        os.close(descriptor)
         write(working)
         working.chmod(0o644)  # mkstemp keeps it private
         with working.open("rb") as written:
@@ -26,3 +27,15 @@ def write_atomically(file: Path, write: Callable[[Path], object]) -> None:
         working.replace(file)
     finally:
         working.unlink(missing_ok=True)
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def is_no_room(error: BaseException | None) -> bool:
+    """Whether something failed because the disk is full, a quota is used up, or the device fails."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

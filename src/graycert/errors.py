@@ -22,6 +22,12 @@ class InvalidFileError(GraycertError):
     exit_status = 2
 
 
+class WriteError(GraycertError):
+    """Something could not be written although it may be: the disk is full, a quota is used up, a device fails."""
+
+    exit_status = 1
+
+
 class UnsoundSetupError(GraycertError):
     """A certificate for this set-up would not hold, so none is issued.
 

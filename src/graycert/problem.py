@@ -2,16 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graycert._phases import Phases
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer, check_targets
 from graycert.errors import InvalidParameterError
-from graycert.graph import CanonicalGraph, graph_fingerprint, longest_chain
-from graycert.graph.values_per_edge import values_per_edge
+from graycert.graph import CanonicalGraph, fingerprint_of, longest_chain
 from graycert.setup import Setup
 from graycert.smoothing import Smoothing
 from graycert.threats import Threat
@@ -19,6 +19,8 @@ from graycert.threats import Threat
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+    from graycert.audit import AuditReport
 
 ENGINES = ("auto", "compiled", "torch")
 
@@ -34,6 +36,7 @@ class Execution:
         engine: "auto" draws with compiled kernels where the model is known for certain, else with PyTorch; "compiled"
             refuses other models; "torch" never compiles.
         batch_size: Draws per forward pass of a model without compiled kernels; default from a memory budget.
+        memory: Bytes that drawing may take; default a quarter of what the machine has free. Votes do not depend on it.
         progress: Show a progress bar on standard error if it is a terminal.
         say: Called with plain-words sentences before long work: what can be certified at best, and if kernels have to
             be compiled first. By default nothing is said, except a warning where nothing can be certified.
@@ -45,6 +48,7 @@ class Execution:
     device: "str | torch.device | None" = None
     engine: str = "auto"
     batch_size: int | None = None
+    memory: int | None = None
     progress: bool = False
     say: Say | None = None
 
@@ -53,6 +57,8 @@ class Execution:
         check_choice("engine", self.engine, ENGINES)
         if self.batch_size is not None:
             check_integer("batch_size", self.batch_size, at_least=1, hint="It is the number of draws per forward pass.")
+        if self.memory is not None:
+            check_integer("memory", self.memory, at_least=1, hint="It is a number of bytes, such as 2**30.")
 
     def place(self) -> "torch.device | None":
         """Return the device, which must exist on this machine.
@@ -86,7 +92,9 @@ class Problem:
         graph: The same, checked and sorted; None as ``data``.
         model: The model; None where votes are already there.
         ablation_token: Features of an ablated node, or None for the model's own or zeros.
+        audit: What an audit of this model and graph has found already, or None.
         execution: Where and how to compute.
+        phases: Where the time goes.
     """
 
     setup: Setup
@@ -95,7 +103,9 @@ class Problem:
     graph: CanonicalGraph | None = None
     model: Any = None
     ablation_token: "Tensor | None" = None
+    audit: "AuditReport | None" = None
     execution: Execution = Execution()
+    phases: Phases = field(default_factory=Phases)
 
     @classmethod
     def of(cls, data: Any, targets: Any, *, setup: Setup, **others: Any) -> "Problem":
@@ -114,7 +124,9 @@ class Problem:
         graph = CanonicalGraph.of(data, merge_parallel=setup.allows_parallel_edges)
         return cls(
             setup=setup.replace(
-                smoothing=setup.smoothing.with_canonical_edges(graph.sorted), **describe_graph(data, graph, setup)
+                threat=with_trusted_nodes(setup.threat, data),
+                smoothing=setup.smoothing.with_canonical_edges(graph.sorted),
+                **describe_graph(data, graph, setup),
             ),
             targets=target_nodes(targets, data),
             data=data,
@@ -215,43 +227,44 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
     if largest >= num_classes:
         raise InvalidParameterError(
             f"`data.y` must be < {num_classes}, the number of classes of the model, got label {largest}. Number the "
-            "classes from 0, in the order of the model's outputs."
+            "classes from 0, in the order of the model's outputs, e.g. with load_graph(..., class_names=...) "
+            "(--class-names)."
         )
     if names is not None and len(names) != num_classes:
         raise InvalidParameterError(
             f"`data.class_names` must name the {num_classes} classes of the model, got {len(names)} names. Was the "
             "model trained on another graph?"
         )
+    of_model = getattr(problem.model, "class_names", None)
+    check_class_names(of_model, names)
     return problem.setup.replace(
         num_classes=num_classes, engine=engine, class_names=None if names is None else tuple(names)
     )
 
 
-def fingerprint_of(data: Any, setup: Setup) -> str:
-    """Return the fingerprint of all of a graph that a model is given: edges, features, and values per edge.
+def check_class_names(of_model: Any, of_graph: Any) -> None:
+    """Compare names kept beside weights with those of a graph, where both have some.
 
     Raises:
-        InvalidParameterError: If the graph lacks values per edge that the set-up names.
+        InvalidParameterError: If they differ, so that a class number means one thing to one and another to the other.
     """
-    given = values_per_edge(data, setup.edge_inputs) if setup.edge_inputs else None
-    edges = data.edge_index.cpu().numpy()
-    return graph_fingerprint(edges, int(data.num_nodes), feature_array(data.x), given)
+    if not isinstance(of_model, list | tuple) or of_graph is None or list(of_model) == [str(name) for name in of_graph]:
+        return
+    theirs = ",".join(str(name) for name in of_model)
+    raise InvalidParameterError(
+        f"`data.class_names` must be those of the model's outputs, {theirs}, got {','.join(map(str, of_graph))}. "
+        f"Number the classes as the model does: class_names={theirs!r} (--class-names {theirs})."
+    )
 
 
 def describe_graph(data: Any, graph: CanonicalGraph, setup: Setup) -> dict[str, Any]:
     """Return what a set-up says of a graph."""
     return {
-        "graph_fingerprint": fingerprint_of(data, setup),
+        "graph_fingerprint": fingerprint_of(data, setup.edge_inputs),
         "edges_fingerprint": graph.fingerprint,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
     }
-
-
-def feature_array(x: Any) -> Any:
-    """Return features for hashing; NumPy has no bfloat16, whose values are float32 values."""
-    values = x.detach().cpu()
-    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
 
 
 def target_nodes(targets: Any, data: Any) -> IntArray:
@@ -273,26 +286,46 @@ def target_nodes(targets: Any, data: Any) -> IntArray:
     nodes = np.asarray(targets)
     if nodes.dtype == np.bool_ and nodes.shape == (num_nodes,):  # a mask, as PyTorch Geometric's data.test_mask
         nodes = np.flatnonzero(nodes)
-    elif nodes.dtype.kind in "US":
-        nodes = _named(nodes.astype(np.str_), getattr(data, "node_ids", None))
+    elif nodes.dtype.kind in "US" or (nodes.dtype == object and all(isinstance(each, str) for each in nodes.flat)):
+        nodes = named_nodes("targets", nodes.astype(np.str_), getattr(data, "node_ids", None))
     return check_targets(nodes, num_nodes=num_nodes)
 
 
-def _named(names: Any, node_ids: Any) -> IntArray:
+def with_trusted_nodes(threat: Threat, data: Any) -> Threat:
+    """Return a threat whose trusted nodes are a mask, where it names them by their ids.
+
+    Raises:
+        InvalidParameterError: If the graph has no such ids.
+    """
+    trusted = getattr(threat, "trusted", None)
+    if trusted is None or trusted.dtype.kind != "U":
+        return threat
+    mask = np.zeros(int(data.num_nodes), dtype=np.bool_)
+    mask[named_nodes("trusted", trusted, getattr(data, "node_ids", None))] = True
+    return dataclasses.replace(threat, **{"trusted": mask})  # not every threat has it
+
+
+def named_nodes(argument: str, names: Any, node_ids: Any) -> IntArray:
+    """Return the indices of nodes that are named by their ids.
+
+    Raises:
+        InvalidParameterError: If the graph has no such ids, or several nodes have one of them.
+    """
     if node_ids is None:
         raise InvalidParameterError(
-            f"`targets` must be node indices, because the graph has no `node_ids`, got the name {str(names.flat[0])!r}."
+            f"`{argument}` must be node indices, because the graph has no `node_ids`, got the name "
+            f"{str(names.flat[0])!r}."
         )
     known = np.asarray(node_ids, dtype=np.str_)
     order = np.argsort(known, kind="stable")
     places = np.minimum(np.searchsorted(known[order], names), known.size - 1)
     unknown = names[known[order][places] != names]
     if unknown.size:
-        raise InvalidParameterError(f"`targets` must be names in `data.node_ids`, got {str(unknown[0])!r}.")
+        raise InvalidParameterError(f"`{argument}` must be names in `data.node_ids`, got {str(unknown[0])!r}.")
     following = np.minimum(places + 1, known.size - 1)
     twice = names[(following > places) & (known[order][following] == names)]
     if twice.size:
         raise InvalidParameterError(
-            f"`targets`: several nodes have the name {str(twice[0])!r}, so it names none of them."
+            f"`{argument}`: several nodes have the name {str(twice[0])!r}, so it names none of them."
         )
     return np.asarray(order[places], dtype=np.int64)

@@ -107,6 +107,8 @@ class Setup:
                 raise InvalidParameterError(
                     f"`class_names` must hold one text per class ({self.num_classes}), got {names!r}."
                 )
+            if len(set(names)) < len(names):
+                raise InvalidParameterError(f"`class_names` must be distinct, got {', '.join(names)}.")
             checked["class_names"] = names
         if self.edge_inputs is not None:
             inputs: tuple[Any, ...] = tuple(self.edge_inputs)

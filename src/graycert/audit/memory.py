@@ -1,5 +1,7 @@
 """Is the model a function of its arguments: the same input, the same bits, whatever it was called with before?"""
 
+import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,6 +47,22 @@ class OtherInput:
         return cls(other, sorted_edges(torch.cat([reversed_edges, exchanged])))
 
 
+def nearly_the_same(x: Tensor) -> Tensor:
+    """Return features in which two unlike rows changed places: nearly every key of a cache stays as it is.
+
+    All sums, orders and counts are equal, and so is what is printed of a large tensor; the rows are no part of a
+    sample of every second, third, fifth or seventh one.
+    """
+    size = x.size(0)
+    inner = [row for row in range(size // 4, size - size // 4) if math.gcd(row, 210) == 1]
+    for first, second in itertools.pairwise(inner):
+        if not same_bits(x[first], x[second]):
+            swapped = x.clone()
+            swapped[first], swapped[second] = x[second], x[first]
+            return swapped
+    return x.flip(0)
+
+
 def check_memory(
     pristine: nn.Module,
     called: nn.Module,
@@ -66,18 +84,23 @@ def check_memory(
         call: Calls a model.
 
     Returns:
-        The check, and the scores of ``x``'s other features with the same edges.
+        The check, and the scores of ``x``'s other features with the same edges (what ``call`` gives).
     """
     other = OtherInput.than(x, edge_index)
     experienced = call(called, other.x, other.edge_index)
     again = call(called, x, edge_index)
+    near = nearly_the_same(x)
+    stale = call(called, near, edge_index)
     changed = outside.changed()
     outside.restore()
     fresh = private_copy(pristine)
     unprejudiced = call(fresh, other.x, other.edge_index)
     moved = call(fresh, other.x, edge_index)
     outside.restore()
-    if not same_bits(again, scores) or not same_bits(experienced, unprejudiced):
+    current = call(fresh, near, edge_index)
+    outside.restore()
+    same = same_bits(again, scores) and same_bits(experienced, unprejudiced) and same_bits(stale, current)
+    if not same:
         return _remembers(changed), moved
     for by_removal in (False, True):
         refitted = private_copy(pristine)

@@ -1,6 +1,7 @@
 """`graycert bounds`: what the graph alone allows, whatever the model."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from graycert.cli.configs import NO_NEGATIVE, BoundsConfig
 from graycert.cli.console import Console, table
 from graycert.cli.declared import BOUNDS_DEFAULTS, Kind, as_options, bounds_config, made, refuse_foreign
 from graycert.cli.node_files import read_masks, read_nodes
-from graycert.cli.places import check_file, write_file
+from graycert.cli.places import check_file, claimed, write_file
 from graycert.cli.repetition import WHERE
 from graycert.smoothing import InterceptionSmoothing
 from graycert.threats import THREATS, Threat
@@ -54,6 +55,11 @@ def _run(config: BoundsConfig, console: Console) -> int:
     smoothing, _ = _made(config)
     place = config.out
     out = None if place is None else check_file(place, overwrite=config.overwrite, suffixes=(".csv", ".parquet"))
+    with nullcontext() if out is None else claimed(out):
+        return _bounded(config, smoothing, out, console)
+
+
+def _bounded(config: BoundsConfig, smoothing: InterceptionSmoothing, out: Path | None, console: Console) -> int:
     data = graphs.load(config, console)
     _, threat = _made(config, **read_masks(THREATS[config.threat], config, data))
     found = _evaluate(config, smoothing, threat, data, console)

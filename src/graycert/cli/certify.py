@@ -14,8 +14,7 @@ from graycert.cli.configs import NO_NEGATIVE, CertifyConfig
 from graycert.cli.console import Console, about
 from graycert.cli.declared import Chosen, certify_config, every_kind, made, made_draws, refuse_foreign
 from graycert.cli.node_files import read_masks, read_nodes
-from graycert.cli.places import default_run, shown
-from graycert.cli.provenance import weights_sha256
+from graycert.cli.places import claimed, default_run, shown
 from graycert.cli.repetition import complete_options
 from graycert.cli.training import train_model
 from graycert.draws import AnyDraws
@@ -83,15 +82,24 @@ class _Asked:
             device=None if config.device == "auto" else config.device,
             engine=config.engine,
             batch_size=config.batch_size,
+            memory=None if config.memory is None else config.memory * 2**20,
             progress=console.progress,
             say=console.say,
         )
+        execution = _placed(config, execution)
         return cls(chosen=chosen, smoothing=smoothing, threat=threat, draws=draws, rule=rule, execution=execution)
 
 
 def _run(config: CertifyConfig, console: Console) -> int:
     asked = _Asked.by(config, console)
     out = _destination(config)
+    with claimed(out):
+        return _certified(config, asked, out, console)
+
+
+def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console) -> int:
+    from graycert.models import weights_sha256
+
     data = graphs.load(config, console)
     targets = config.targets or ("test" if data.get("y") is not None else "all")
     named = read_nodes(targets, data, flag="targets") if targets not in ("test", "all") else None
@@ -108,19 +116,18 @@ def _run(config: CertifyConfig, console: Console) -> int:
         **config.model_dump(include={"bound", "alpha", "simultaneous", "max_radius", "seed", "num_layers"}),
     }
     _refuse(chosen, data, nodes, arguments)
-    execution = _placed(config, asked.execution)
     trained = train_model(config, chosen.module, split, console) if chosen.needs_training else None
-    _warn_of_another_split(chosen, config, targets, console)
+    _warn_of_another_split(chosen, graphs.split_record(config, data), targets, console)
     provenance = {
         "graph": graphs.graph_record(config, data),
-        "split": {**graphs.split_record(config), "targets": targets}
+        "split": {**graphs.split_record(config, data), "targets": targets}
         if split is not None or targets == "test"
         else None,
         "model": {**chosen.record, "weights_sha256": weights_sha256(chosen.module)},
         "training": trained or chosen.notes.get("training"),
         "versions": versions(),
         "options": complete_options(
-            config,
+            config.model_copy(update=graphs.undrawn(config, data)),
             (asked.smoothing, threat, asked.draws),
             smoothing=asked.smoothing.name,
             threat=threat.name,
@@ -128,13 +135,27 @@ def _run(config: CertifyConfig, console: Console) -> int:
             targets=targets,
         ),
     }
-    certificates = _certificates(config, chosen, data, nodes, execution, {**arguments, "provenance": provenance})
-    with about("out"):
-        folder = certificates.save(out, overwrite=config.overwrite)
+    certificates = _certificates(config, chosen, data, nodes, asked.execution, {**arguments, "provenance": provenance})
+    folder = _saved(certificates, out, overwrite=config.overwrite)
     if chosen.is_builtin:
         _keep_model(chosen, certificates, folder)
     _tell(certificates, folder, console)
     return 0
+
+
+def _saved(certificates: "Certificates", out: Path, *, overwrite: bool) -> Path:
+    """Return the folder of the run; where something else has taken its place meanwhile, nothing is lost."""
+    from graycert.errors import InvalidFileError
+
+    with about("out"):
+        try:
+            return certificates.save(out, overwrite=overwrite)
+        except InvalidFileError as error:
+            number = 2
+            while (other := out.with_name(f"{out.name}-{number}")).exists():
+                number += 1
+            kept = certificates.save(other)
+            raise InvalidFileError(f"{error} What was certified is kept in {kept}.") from error
 
 
 def _threat(config: CertifyConfig, chosen: Chosen, *, skip: bool, masks: dict[str, Any]) -> Threat:
@@ -163,21 +184,22 @@ def _refuse(chosen: models.ChosenModel, data: Any, nodes: Any, arguments: dict[s
 
 def _placed(config: CertifyConfig, execution: "Execution") -> "Execution":
     """Return where to compute, which must exist, with the device that "auto" stands for."""
-    import torch
-
     if config.device == "auto":
+        import torch
+
         execution = replace(execution, device="cuda" if torch.cuda.is_available() else "cpu")
     execution.place()
     return execution
 
 
-def _warn_of_another_split(chosen: models.ChosenModel, config: CertifyConfig, targets: str, console: Console) -> None:
+def _warn_of_another_split(chosen: models.ChosenModel, split: dict[str, Any], targets: str, console: Console) -> None:
     """Certificates hold anyhow, but accuracy on nodes that were trained on says little."""
     made_on = chosen.notes.get("split")
-    if targets == "test" and isinstance(made_on, dict) and made_on != graphs.split_record(config):
+    if targets == "test" and isinstance(made_on, dict) and made_on != split:
+        advice = f"; pass --seed {made_on['seed']}" if "seed" in made_on else ""
         console.warn(
             f"the weights were trained on another split ({made_on}), so these test nodes may have been trained on. The "
-            f"certificates hold, the accuracy may flatter; pass --seed {made_on.get('seed')}."
+            f"certificates hold, the accuracy may flatter{advice}."
         )
 
 
@@ -209,11 +231,20 @@ def _keep_model(chosen: models.ChosenModel, certificates: "Certificates", folder
 
 
 def _tell(certificates: "Certificates", folder: Path, console: Console) -> None:
+    from graycert._phases import time_in_words
     from graycert.runs.words import summary_record
 
     files = sorted(str(path) for path in folder.iterdir())
     text = "\n".join(
-        [certificates.summary(), "", f"Written to {shown(folder)}:", *(f"  {Path(file).name}" for file in files)]
+        [
+            certificates.summary(),
+            "",
+            f"Took {time_in_words(certificates.seconds)}.",
+            f"Written to {shown(folder)}:",
+            *(f"  {Path(file).name}" for file in files),
+        ]
     )
     record = {"command": "certify", "out": str(folder), "files": files, "summary": summary_record(certificates)}
+    record["seconds"] = dict(certificates.seconds)
+    console.say(f"certified in {time_in_words(certificates.seconds)}")
     console.result(text, record)

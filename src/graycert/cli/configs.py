@@ -20,7 +20,7 @@ NO_NEGATIVE = Parameter(negative=())
 
 GROUPS = {
     name: Group(name, sort_key=number)
-    for number, name in enumerate(("Smoothing", "Threat", "Draws", "Conclusion"), start=1)
+    for number, name in enumerate(("Tables", "Smoothing", "Threat", "Draws", "Conclusion"), start=1)
 }
 """Headings in the help, for what would be lost among the other options."""
 
@@ -31,13 +31,36 @@ Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 
 
+InTables = Annotated[str | None, Parameter(group=GROUPS["Tables"])]
+
+
 class GraphConfig(Config):
     """Which graph, and what is done to it first."""
 
     graph: Annotated[
-        str, Field(description="Name (see `graycert datasets`) or file: .npz, .pt, .csv, .tsv, .parquet.")
+        str, Field(description="Name (see `graycert datasets`) or file: .npz, .pt, .graphml, .csv, .tsv, .parquet.")
     ] = "wordnet_nouns"
     nodes: Annotated[str | None, Field(description="Node table that belongs to an edge table.")] = None
+    label: InTables = Field(default=None, description="Column with the classes; empty if none has them.")
+    source: InTables = Field(
+        default=None, description="Column of the edge table with the node that an edge comes from."
+    )
+    target: InTables = Field(default=None, description="Column of the edge table with the node that an edge goes to.")
+    id: InTables = Field(default=None, description="Column with the names of the nodes.")
+    class_names: InTables = Field(
+        default=None, description="Labels in the order of the model's outputs, with commas; or names of class numbers."
+    )
+    split_column: InTables = Field(
+        default=None, description="Column that says train, validation or test; empty if none does."
+    )
+    one_hot: InTables = Field(
+        default=None, description="Columns, with commas, to make one feature of each of their values."
+    )
+    fill: InTables = Field(default=None, description="What takes the place of missing numbers: median or zero.")
+    drop: InTables = Field(default=None, description="Columns, with commas, that are no features.")
+    separator: InTables = Field(
+        default=None, description="Between values: a character, or comma, semicolon, tab, blank or bar. Default: found."
+    )
     data_root: Annotated[str | None, Field(description="Folder with graph files; else GRAYCERT_DATA.")] = None
     undirected: Annotated[
         bool | None,
@@ -145,6 +168,9 @@ class CertifyConfig(TrainingConfig):
     ] = "auto"
     batch_size: Annotated[
         Count | None, Field(description="Draws per forward pass (engine torch). Default: from a memory budget.")
+    ] = None
+    memory: Annotated[
+        Count | None, Field(description="MiB that drawing may take. Default: a quarter of what the machine has free.")
     ] = None
     out: Annotated[str | None, Field(description="Run directory. Default: runs/certify-GRAPH-TIME.")] = None
     overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False

@@ -51,8 +51,9 @@ class Console:
 
 
 def error(message: str) -> None:
-    """Print an error as one short paragraph."""
-    print(f"error: {' '.join(message.split())}", file=sys.stderr, flush=True)  # noqa: T201
+    """Print an error as one short paragraph, with a line for each item of a list."""
+    lines = [" ".join(part.split()) for part in message.split("\n- ")]
+    print("error: " + "\n- ".join(lines), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, left: int = 1) -> str:

@@ -3,7 +3,9 @@
 import atexit
 import gc
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from cyclopts import App, CycloptsError
 from pydantic import ValidationError
 
 from graycert import __version__
+from graycert._files import is_no_room
 from graycert.cli import console
 from graycert.cli.bounds import bounds_command
 from graycert.cli.certify import certify_command
@@ -24,7 +27,7 @@ from graycert.cli.train import train
 from graycert.cli.verify import verify
 from graycert.errors import GraycertError
 
-FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, WRONG_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _NEW_OBJECTS = 10_000  # between garbage collections
 
 _HELP = """\
@@ -36,7 +39,7 @@ writes a report. `graycert datasets` lists further graphs; `graycert COMMAND --h
 
 _EPILOGUE = (
     "Exit status: 0 done; 1 failed while running, or verify found a difference; 2 wrong input; 3 the set-up cannot be "
-    "certified soundly; 130 interrupted. --debug, or GRAYCERT_DEBUG=1, shows where an error comes from."
+    "certified soundly; 130 or 143 interrupted. --debug, or GRAYCERT_DEBUG=1, shows where an error comes from."
 )
 
 
@@ -65,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Arguments after the program's name; default those of the process.
 
     Returns:
-        The exit status: 0 done, 1 failed, 2 wrong input, 3 unsound set-up, 130 interrupted.
+        The exit status: 0 done, 1 failed, 2 wrong input, 3 unsound set-up, 130 interrupted by Ctrl-C, 143 by SIGTERM.
     """
     # Threads of an operation wait asleep, not spinning: on a busy machine spinning made draws six times and training
     # epochs forty times slower, on an idle one it gains little. Only effective before torch is imported.
@@ -73,12 +76,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments or os.environ.get("GRAYCERT_DEBUG", "") not in ("", "0")
     try:
-        with _little_garbage_collection():
+        with _little_garbage_collection(), _termination_as_interruption():
             status = build_app()([argument for argument in arguments if argument != "--debug"])
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interruption:
         console.error("interrupted; nothing half-written was left behind.")
-        return INTERRUPTED
+        return TERMINATED if isinstance(interruption, _Terminated) else INTERRUPTED
     except BrokenPipeError:  # the reader of our output has closed it, e.g. `graycert datasets | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
@@ -88,6 +91,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.error(_message(failure))
         return _status(failure)
     return status if isinstance(status, int) else 0
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, which is handled as Ctrl-C is."""
+
+
+@contextmanager
+def _termination_as_interruption() -> Iterator[None]:
+    """Let SIGTERM interrupt as Ctrl-C does, once: what follows must not disturb the clearing up."""
+
+    def interrupt(number: int, frame: object) -> None:
+        del frame
+        signal.signal(number, signal.SIG_IGN)
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # where no handler can be set
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -111,6 +137,8 @@ def _status(failure: Exception) -> int:
 def _message(failure: Exception) -> str:
     if isinstance(failure, GraycertError):
         return str(failure)
+    if is_no_room(failure):
+        return f"no room to write ({failure}). What was complete before is kept; make room and run the command again."
     if isinstance(failure, CycloptsError):
         cause = failure.__cause__ or failure.__context__
         if isinstance(cause, ValidationError):

@@ -111,6 +111,7 @@ def choose(config: CertifyConfig, data: Any, console: Console) -> ChosenModel:
 
 def _saved(config: CertifyConfig, data: Any, path: str) -> ChosenModel:
     from graycert.models import load_model
+    from graycert.problem import check_class_names
 
     module = load_model(path)
     made = module.config
@@ -120,6 +121,7 @@ def _saved(config: CertifyConfig, data: Any, path: str) -> ChosenModel:
     _check_choice("skip", config.skip, made.skip, given=config.skip is not None)
     _check_choice("num-layers", config.num_layers, made.num_layers, given=config.num_layers is not None)
     _check_fit(path, made, data)
+    check_class_names(module.class_names, data.get("class_names"))
     return ChosenModel(
         module=module, needs_training=False, record=_record(module, made.architecture, path), notes=_notes(Path(path))
     )

@@ -2,11 +2,12 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from graycert._files import write_atomically
-from graycert.errors import InvalidFileError
+from graycert._files import is_no_room, write_atomically
+from graycert.errors import InvalidFileError, WriteError
 
 
 def default_run(command: str, graph: str) -> Path:
@@ -15,10 +16,43 @@ def default_run(command: str, graph: str) -> Path:
     base = f"{command}-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = Path("runs") / base
     number = 2
-    while folder.exists():
+    while folder.exists() or _lock(folder).exists():
         folder = Path("runs") / f"{base}-{number}"
         number += 1
     return folder
+
+
+@contextmanager
+def claimed(place: Path) -> Iterator[None]:
+    """Keep other commands from writing to the same place while this one works for it.
+
+    Raises:
+        InvalidFileError: If another one does.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = _lock(place)
+    made = [folder for folder in lock.parents if not folder.exists()]
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(lock, timeout=0):
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)  # while it is held
+    except Timeout:
+        raise InvalidFileError(
+            f"`--out` must be free, got {place}, which another command is about to write. Wait for it, or choose "
+            "another place; a killed command leaves nothing to clear away."
+        ) from None
+    finally:
+        with suppress(OSError):  # what was made for nothing
+            for folder in made:
+                folder.rmdir()
+
+
+def _lock(place: Path) -> Path:
+    return place.parent / f".{place.name}.lock"
 
 
 def shown(place: Path) -> str:
@@ -62,4 +96,6 @@ def write_file(file: Path, write: Callable[[Path], None]) -> None:
     try:
         write_atomically(file, write)
     except OSError as error:
+        if is_no_room(error):
+            raise WriteError(f"{file} cannot be written ({error.strerror or error}). Make room.") from error
         raise InvalidFileError(f"`--out` must be writable, got {file} ({error.strerror or error}).") from error

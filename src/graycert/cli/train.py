@@ -1,5 +1,7 @@
 """`graycert train`: graph and architecture in, weights out."""
 
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -9,8 +11,7 @@ from graycert.cli import graphs, models
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import TrainConfig
 from graycert.cli.console import Console
-from graycert.cli.places import check_file, default_run
-from graycert.cli.provenance import weights_sha256
+from graycert.cli.places import check_file, claimed, default_run
 from graycert.cli.training import train_model
 
 _DEFAULTS = TrainConfig()
@@ -37,17 +38,22 @@ def train(
     place = settings.out or str(default_run("train", settings.graph) / "model.safetensors")
     out = check_file(place, overwrite=settings.overwrite, suffixes=(".safetensors",))
     check_file(out.with_suffix(".json"), overwrite=settings.overwrite, suffixes=(".json",))
+    with claimed(out):
+        return _trained(settings, out, console)
+
+
+def _trained(settings: TrainConfig, out: Path, console: Console) -> int:
     data = graphs.load(settings, console)
     split = graphs.make_split(settings, data)
     model = models.new_model(settings, split)
     record = train_model(settings, model, split, console)
     notes = {
         "graph": {name: value for name, value in graphs.graph_record(settings, data).items() if value is not None},
-        "split": graphs.split_record(settings),
+        "split": graphs.split_record(settings, data),
         "training": record,
         "versions": versions(),
     }
-    from graycert.models import save_model
+    from graycert.models import save_model, weights_sha256
 
     weights = save_model(model, out, notes=notes)
     files = [str(weights), str(weights.with_suffix(".json"))]
@@ -57,12 +63,18 @@ def train(
             f"of {record['epochs']:,}.",
             "Written:",
             *(f"  {file}" for file in files),
-            f"Next: graycert certify --graph {settings.graph} --model {weights} --seed {settings.seed}",
+            f"Next: {_next(settings, weights)}",
         ]
     )
     result = {"command": "train", "files": files, "weights_sha256": weights_sha256(model), "training": record}
     console.result(text, result)
     return 0
+
+
+def _next(config: TrainConfig, weights: Path) -> str:
+    """Return the command that certifies the model on the same graph."""
+    words = ["graycert", "certify", *graphs.as_flags(config), "--model", str(weights), "--seed", str(config.seed)]
+    return shlex.join(words)
 
 
 def _check_architecture(name: str) -> None:

@@ -171,6 +171,8 @@ def _check_names(data: Data, num_nodes: int) -> None:
             raise InvalidParameterError(
                 f"`data.node_ids` must be distinct, got {repeated!r} more than once. Results are reported by node id."
             )
+    if class_names is not None and (repeated := first_repeated([str(name) for name in class_names])) is not None:
+        raise InvalidParameterError(f"`data.class_names` must be distinct, got {repeated!r} more than once.")
     if class_names is not None and data.get("y") is not None and int(data.y.max()) >= len(class_names):
         raise InvalidParameterError(
             f"`data.class_names` must name every class, got {len(class_names)} names for labels up to "

@@ -6,6 +6,7 @@ from torch_geometric.utils import remove_self_loops
 
 from graycert._validation import check_open_unit, check_positive
 from graycert.data.checks import count_nodes
+from graycert.data.origin import forget
 from graycert.data.preparation import prepare_graph
 from graycert.errors import InvalidParameterError
 
@@ -51,6 +52,7 @@ def sparsify_by_diffusion(data: Data, *, threshold: float = 0.022, teleport: flo
     check_positive("threshold", threshold)
     check_open_unit("teleport", teleport)
     result = prepare_graph(data)
+    forget(result)
     num_nodes, before = count_nodes(result), result.edge_index.size(1)
     if not 2 <= num_nodes <= _MOST_NODES:
         raise InvalidParameterError(

@@ -1,10 +1,12 @@
-"""One call for every graph: by name, from a file, or as a ``Data`` object."""
+"""One call for every graph: by name, from a file, tables, or an object of another library."""
 
 import difflib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torch_geometric.data import Data
 
@@ -16,27 +18,43 @@ from graycert.data.catalogue import (
     find_named_file,
 )
 from graycert.data.checks import validate_data
+from graycert.data.directions import remark_on_directions
 from graycert.data.download import download_graph
+from graycert.data.networks import graph_of_matrix, graph_of_network, is_matrix, is_network, read_graphml
 from graycert.data.npz_file import read_npz_graph
 from graycert.data.ogb_folder import read_ogb_graph
+from graycert.data.origin import remember
 from graycert.data.preparation import prepare_graph
 from graycert.data.pt_file import read_saved_graph
 from graycert.data.roots import search_folders
-from graycert.data.table_file import TABLE_SUFFIXES, is_table, read_tables
+from graycert.data.tables.graph import graph_of_tables
+from graycert.data.tables.options import TableOptions
+from graycert.data.tables.reading import TABLE_SUFFIXES, is_frame, is_table
 from graycert.errors import InvalidFileError, InvalidParameterError
 
 _OBJECT_PREPARATION: Mapping[str, bool] = dict.fromkeys(PAPER_PREPARATION, False)
 _FILE_PREPARATION: Mapping[str, bool] = {**_OBJECT_PREPARATION, "coalesce": True}
 _SAVED_SUFFIXES = (".pt", ".pth")
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".p")
-_PATH_SUFFIXES = (".npz", *_SAVED_SUFFIXES, *_PICKLE_SUFFIXES, *TABLE_SUFFIXES)
+_PATH_SUFFIXES = (".npz", *_SAVED_SUFFIXES)
 
 
 def load_graph(
-    source: str | os.PathLike[str] | Data,
+    graph: Any,
+    /,
     *,
-    nodes: str | os.PathLike[str] | None = None,
+    nodes: Any = None,
     data_root: str | os.PathLike[str] | None = None,
+    label: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    id: str | None = None,
+    class_names: str | Sequence[str] | None = None,
+    split_column: str | None = None,
+    one_hot: str | Sequence[str] | None = None,
+    fill: str | None = None,
+    drop: str | Sequence[str] | None = None,
+    separator: str | None = None,
     undirected: bool | None = None,
     drop_self_loops: bool | None = None,
     coalesce: bool | None = None,
@@ -45,18 +63,34 @@ def load_graph(
 ) -> Data:
     """Load, check and prepare a graph.
 
-    The five options are those of :func:`graycert.data.prepare_graph`. Left at None, a named graph is prepared
-    as in the paper (ogbn-arxiv: without binarising), an ``.npz`` file or a table has its parallel edges
-    merged and is otherwise left as it is, and a ``Data`` object or a file saved from one is left as it is.
-    What was done is listed in ``data.preparation``.
+    The last five options are those of :func:`graycert.data.prepare_graph`. Left at None, a named graph is prepared
+    as in the paper (ogbn-arxiv: without binarising); an ``.npz`` file, tables, a matrix or a network have their
+    parallel edges merged (an undirected network also gets both directions of every edge) and are otherwise left as they
+    are; and a ``Data`` object or a file saved from one is left as it is. What was assumed and done is listed in
+    ``data.preparation``.
+
+    The options before, from ``label`` to ``separator``, say what the columns of tables are. Common names are recognised
+    without them; what is ambiguous is refused with the option that decides it.
 
     Args:
-        source: The name of a graph (see ``graycert datasets``), NAME for NAME.npz under the data root, the
-            path of a file (``.npz``; ``.pt`` saved from a ``Data``; an edge table in ``.csv``, ``.tsv`` or
-            ``.parquet``), or a ``Data`` object.
-        nodes: Path of the node table that belongs to an edge table.
+        graph: The name of a graph (see ``graycert datasets``), NAME for NAME.npz under the data root, the
+            path of a file (``.npz``; ``.pt`` saved from a ``Data``; ``.graphml``; an edge table in ``.csv``, ``.tsv``
+            or ``.parquet``), a ``Data`` object, a networkx graph, a square matrix of ``scipy.sparse`` (an entry in
+            row w and column v is an edge from w to v), or an edge table as a frame of pandas or Arrow.
+        nodes: Path or frame of the node table that belongs to an edge table.
         data_root: Folder with graph files; None takes the environment variable GRAYCERT_DATA. The cache
             folder ~/.cache/graycert is searched after it, and used for downloads if there is no data root.
+        label: Column with the classes; "" if no column has them.
+        source: Column of the edge table with the node that an edge comes from.
+        target: Column of the edge table with the node that an edge goes to.
+        id: Column with the names of the nodes.
+        class_names: Labels in the order of the model's outputs, or names of class numbers: a list, or a text with
+            commas.
+        split_column: Column that says train, validation or test; "" if no column does.
+        one_hot: Columns that become one feature for each of their values; a list, or a text with commas.
+        fill: What takes the place of missing numbers: "median" of the column, or "zero".
+        drop: Columns of the node table that are no features; a list, or a text with commas.
+        separator: Character between the values of a text table, or comma, semicolon, tab, blank or bar.
         undirected: Add the reverse of every edge; False keeps a directed graph directed.
         drop_self_loops: Remove edges from a node to itself.
         coalesce: Merge parallel edges.
@@ -66,31 +100,28 @@ def load_graph(
     Returns:
         A new ``Data`` with ``edge_index``, ``graph_name``, ``graph_source``, ``preparation`` and, where
         known, ``x`` (float32, unless a ``Data`` object has another float type), ``y`` (int64, -1 =
-        unlabelled), ``node_ids`` and ``class_names``.
+        unlabelled), ``node_ids``, ``class_names`` and PyG's three masks.
 
     Raises:
-        InvalidFileError: If a file is missing, damaged or foreign, or a graph cannot be downloaded.
-        InvalidParameterError: If the name is unknown or the graph is malformed.
+        InvalidFileError: If a file is missing, damaged, foreign or ambiguous, or a graph cannot be downloaded.
+        InvalidParameterError: If the name is unknown, an option does not fit, or the graph is malformed.
 
     Example:
         >>> load_graph("wordnet_nouns").num_nodes
         9668
     """
-    if isinstance(source, Data) or not isinstance(source, str | os.PathLike):
-        validate_data(source, need_features=False)
-        raw, defaults = source, _OBJECT_PREPARATION
-        name, origin = (
-            str(source.get("graph_name") or "user graph"),
-            str(source.get("graph_source") or "Data object"),
-        )
-        if nodes is not None:
-            raise InvalidParameterError(
-                "`nodes` belongs to an edge table, but `source` is a Data object. Leave it out."
-            )
-    else:
-        path, name, defaults = _resolve(source, data_root)
-        _check_nodes_argument(path, nodes)
-        raw, origin = _read_checked(path, None if nodes is None else Path(nodes).expanduser()), str(path)
+    tables = TableOptions.of(
+        label=label,
+        source=source,
+        target=target,
+        id=id,
+        class_names=class_names,
+        split_column=split_column,
+        one_hot=one_hot,
+        fill=fill,
+        drop=drop,
+        separator=separator,
+    )
     given = {
         "undirected": undirected,
         "drop_self_loops": drop_self_loops,
@@ -98,34 +129,104 @@ def load_graph(
         "largest_component": largest_component,
         "binarize": binarize,
     }
-    options = {**defaults, **{option: bool(value) for option, value in given.items() if value is not None}}
+    said = {option: bool(value) for option, value in given.items() if value is not None}
+    found = _found(graph, nodes, data_root, tables)
+    options = {**found.preparation, **said}
     if options["undirected"] and coalesce is None:
         options["coalesce"] = True
-    data = prepare_graph(raw, **options)
-    data.graph_name, data.graph_source = name, origin
+    data = prepare_graph(found.data, **options)
+    if not options["undirected"]:
+        remark_on_directions(data, asked="undirected" in said)
+    data.graph_name, data.graph_source = found.name, found.origin
+    if not isinstance(graph, Data):
+        remember(data, source=found.place, nodes=nodes, options={**tables.stored(), **said})
     return data
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """A graph before its preparation.
+
+    Attributes:
+        data: The graph.
+        name: What it is called.
+        origin: Where it is from, for readers.
+        preparation: What is done to it unless something else is said.
+        place: By what it can be loaded again, or None.
+    """
+
+    data: Data
+    name: str
+    origin: str
+    preparation: Mapping[str, bool]
+    place: str | None = None
+
+
+def _found(graph: Any, nodes: Any, data_root: str | os.PathLike[str] | None, tables: TableOptions) -> _Found:
+    if isinstance(graph, str | os.PathLike):
+        return _from_place(graph, nodes, data_root, tables)
+    if is_frame(graph):
+        frame = graph_of_tables(graph, _table_argument(nodes), tables)
+        return _Found(data=frame, name="user graph", origin="data frame", preparation=_FILE_PREPARATION)
+    if nodes is not None:
+        raise InvalidParameterError(
+            f"`nodes` belongs to an edge table, but `graph` is a {type(graph).__name__} object. Leave it out."
+        )
+    if is_network(graph):
+        preparation = {**_FILE_PREPARATION, "undirected": not graph.is_directed()}
+        data = graph_of_network(graph, tables)
+        return _Found(data=data, name="user graph", origin="networkx graph", preparation=preparation)
+    _refuse_table_options(tables, f"a {type(graph).__name__} object")
+    if is_matrix(graph):
+        matrix = graph_of_matrix(graph)
+        return _Found(data=matrix, name="user graph", origin="sparse matrix", preparation=_FILE_PREPARATION)
+    validate_data(graph, need_features=False)
+    return _Found(
+        data=graph,
+        name=str(graph.get("graph_name") or "user graph"),
+        origin=str(graph.get("graph_source") or "Data object"),
+        preparation=_OBJECT_PREPARATION,
+    )
+
+
+def _from_place(
+    graph: str | os.PathLike[str], nodes: Any, data_root: str | os.PathLike[str] | None, tables: TableOptions
+) -> _Found:
+    path, name, defaults = _resolve(graph, data_root)
+    _check_nodes_argument(path, nodes)
+    raw = _read_checked(path, _table_argument(nodes), tables)
+    if path.suffix.lower() == ".graphml":
+        defaults = {**defaults, "undirected": raw.is_undirected_network}
+        del raw.is_undirected_network
+    reloadable = nodes is None or isinstance(nodes, str | os.PathLike)
+    named = graph if isinstance(graph, str) and path.name != Path(graph).name else str(path.resolve())
+    return _Found(data=raw, name=name, origin=str(path), preparation=defaults, place=str(named) if reloadable else None)
+
+
+def _table_argument(nodes: Any) -> Any:
+    return Path(nodes).expanduser() if isinstance(nodes, str | os.PathLike) else nodes
+
+
 def _resolve(
-    source: str | os.PathLike[str], data_root: str | os.PathLike[str] | None
+    graph: str | os.PathLike[str], data_root: str | os.PathLike[str] | None
 ) -> tuple[Path, str, Mapping[str, bool]]:
     """Return the file, the name of the graph, and its default preparation."""
-    if source == EMBEDDED_NAME:
+    if graph == EMBEDDED_NAME:
         return embedded_path(), EMBEDDED_NAME, CATALOGUE[EMBEDDED_NAME].preparation
-    if isinstance(source, str) and source in CATALOGUE:
-        entry, folders = CATALOGUE[source], search_folders(data_root)
+    if isinstance(graph, str) and graph in CATALOGUE:
+        entry, folders = CATALOGUE[graph], search_folders(data_root)
         path = find_named_file(entry, folders)
         if path is None:
             path = download_graph(entry, folders[0], looked_in=folders)
         if entry.name == "ogbn-arxiv":
             path = path if path.is_dir() else path.parents[1]
         return path, entry.name, entry.preparation
-    if isinstance(source, str) and re.fullmatch(r"[\w-]+", source) and not Path(source).is_file():
+    if isinstance(graph, str) and re.fullmatch(r"[\w-]+", graph) and not Path(graph).is_file():
         for folder in search_folders(data_root):
-            if (folder / f"{source}.npz").is_file():
-                return folder / f"{source}.npz", source, _FILE_PREPARATION
-        raise InvalidParameterError(_unknown_name(source, data_root))
-    path = Path(source).expanduser()
+            if (folder / f"{graph}.npz").is_file():
+                return folder / f"{graph}.npz", graph, _FILE_PREPARATION
+        raise InvalidParameterError(_unknown_name(graph, data_root))
+    path = Path(graph).expanduser()
     saved = path.suffix.lower() in _SAVED_SUFFIXES
     return path, path.name.split(".")[0], _OBJECT_PREPARATION if saved else _FILE_PREPARATION
 
@@ -138,26 +239,38 @@ def _unknown_name(name: str, data_root: str | os.PathLike[str] | None) -> str:
     close = difflib.get_close_matches(name.lower().replace("-", "_"), known, n=1, cutoff=0.6)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     return (
-        f"`source` must be the name of a graph or a path, got {name!r}. {hint}`graycert datasets` lists the "
+        f"`graph` must be the name of a graph or a path, got {name!r}. {hint}`graycert datasets` lists the "
         f"names; files end in {', '.join(_PATH_SUFFIXES[:2])} or {', '.join(TABLE_SUFFIXES)}."
     )
 
 
-def _check_nodes_argument(path: Path, nodes: str | os.PathLike[str] | None) -> None:
+def _check_nodes_argument(path: Path, nodes: Any) -> None:
     if nodes is None:
         return
     if not is_table(path):
         raise InvalidParameterError(
-            f"`nodes` belongs to an edge table ({', '.join(TABLE_SUFFIXES)}), but `source` is '{path}'. Leave it out."
+            f"`nodes` belongs to an edge table ({', '.join(TABLE_SUFFIXES)}), but `graph` is '{path}'. Leave it out."
         )
+    if not isinstance(nodes, str | os.PathLike):
+        if not is_frame(nodes):
+            raise InvalidParameterError(f"`nodes` must be a path or a data frame, got {type(nodes).__name__}.")
+        return
     if not is_table(Path(nodes)):
         raise InvalidFileError(f"'{nodes}' must be a table ({', '.join(TABLE_SUFFIXES)}).")
     if not Path(nodes).expanduser().is_file():
         raise InvalidFileError(f"'{nodes}' must be an existing node table, but there is no such file.")
 
 
-def _read_checked(path: Path, nodes: Path | None) -> Data:
-    data = _reader(path, nodes)(path)
+def _refuse_table_options(tables: TableOptions, what: str) -> None:
+    for name in tables.stored():
+        raise InvalidParameterError(
+            f"`{name}` says something of tables, but `graph` is {what}. Leave it out, or pass an edge table "
+            f"({', '.join(TABLE_SUFFIXES)}) and, as `nodes`, a node table."
+        )
+
+
+def _read_checked(path: Path, nodes: Any, tables: TableOptions) -> Data:
+    data = _reader(path, nodes, tables)(path)
     try:
         validate_data(data, need_features=False)
     except InvalidParameterError as error:
@@ -165,7 +278,7 @@ def _read_checked(path: Path, nodes: Path | None) -> Data:
     return data
 
 
-def _reader(path: Path, nodes: Path | None) -> Callable[[Path], Data]:
+def _reader(path: Path, nodes: Any, tables: TableOptions) -> Callable[[Path], Data]:
     """Choose by the ending of the name, after checking that there is such a file."""
     ending = path.suffix.lower()
     if ending in _PICKLE_SUFFIXES:
@@ -174,16 +287,20 @@ def _reader(path: Path, nodes: Path | None) -> Callable[[Path], Data]:
             "with torch.save(data, 'graph.pt') or numpy.savez_compressed."
         )
     if (path / "raw" / "edge.csv.gz").is_file():
+        _refuse_table_options(tables, f"'{path}'")
         return read_ogb_graph
     if not path.is_file():
         raise InvalidFileError(f"'{path}' must be an existing file, but there is no such file. Check the path.")
+    if is_table(path):
+        return lambda edges: graph_of_tables(edges, nodes, tables)
+    if ending == ".graphml":
+        return lambda file: read_graphml(file, tables)
+    _refuse_table_options(tables, f"'{path}'")
     if ending == ".npz":
         return read_npz_graph
     if ending in _SAVED_SUFFIXES:
         return read_saved_graph
-    if is_table(path):
-        return lambda edges: read_tables(edges, nodes)
     raise InvalidFileError(
-        f"'{path}' must end in .npz, {', '.join(_SAVED_SUFFIXES)} or {', '.join(TABLE_SUFFIXES)}. "
+        f"'{path}' must end in .npz, {', '.join(_SAVED_SUFFIXES)}, .graphml or {', '.join(TABLE_SUFFIXES)}. "
         "Convert it, or pass a torch_geometric.data.Data object."
     )

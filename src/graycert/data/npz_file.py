@@ -19,7 +19,8 @@ Arrays = Mapping[str, NDArray[Any]]
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
 LAYOUTS = (
     "adj_data, adj_indices, adj_indptr, adj_shape (and attr_..., labels), as torch_geometric.io.read_npz "
-    "reads; A, X, y (index pairs); or edges, node_features, node_labels"
+    "reads; A, X, y (index pairs); edge_index, x, y; edges, node_features, node_labels; or a matrix of "
+    "scipy.sparse.save_npz"
 )
 
 
@@ -36,8 +37,12 @@ def read_npz_graph(path: Path) -> Data:
       index pairs (2, num_ones) of the entries that are 1, with as many columns as the largest one needs. The
       number of rows decides; with two nodes, whole numbers in two rows could be both and are refused.
     - ``edges`` (num_edges, 2), ``node_features`` (num_nodes, num_features), ``node_labels``.
+    - ``edge_index`` (2, num_edges), row 0 = sources, and at least one of ``x`` (num_nodes, num_features) and ``y``;
+      optionally ``train_mask``, ``val_mask`` and ``test_mask``.
+    - A matrix that ``scipy.sparse.save_npz`` wrote: the adjacency, without features.
 
-    ``node_names`` and ``class_names`` are kept as ``data.node_ids`` and ``data.class_names``.
+    Weights of the adjacency are left out, which ``data.preparation`` says. ``node_names`` (or ``node_ids``) and
+    ``class_names`` are kept as ``data.node_ids`` and ``data.class_names``.
 
     Raises:
         InvalidFileError: If the file is not such an archive, is truncated or corrupted, holds pickled
@@ -52,7 +57,7 @@ def read_npz_graph(path: Path) -> Data:
         raise InvalidFileError(
             f"'{path}' needs more memory for its dense features than there is ({error}). Keep fewer columns."
         ) from error
-    for key, attribute in (("node_names", "node_ids"), ("class_names", "class_names")):
+    for key, attribute in (("node_names", "node_ids"), ("node_ids", "node_ids"), ("class_names", "class_names")):
         if key in arrays:
             data[attribute] = [str(name).strip() for name in arrays[key].reshape(-1).tolist()]
     return data
@@ -101,6 +106,10 @@ def _build(arrays: Arrays) -> Data:
         return _from_index_pairs(arrays)
     if "edges" in arrays:
         return _from_edge_rows(arrays)
+    if "edge_index" in arrays:
+        return _from_edge_index(arrays)
+    if "format" in arrays and "shape" in arrays:
+        return _from_matrix(arrays)
     raise InvalidFileError(f"it has the keys {', '.join(sorted(arrays)) or '(none)'}. Needed: {LAYOUTS}.")
 
 
@@ -111,6 +120,7 @@ def _from_csr(arrays: Arrays) -> Data:
         raise InvalidFileError(f"`adj_shape` must be square, got {adjacency.shape}.")
     entries = adjacency.tocoo()
     data = _graph(np.stack([entries.row, entries.col]), num_nodes)
+    data.preparation = weights_left_out(entries.data)
     if any(f"attr_{part}" in arrays for part in _CSR_PARTS):
         _set_features(data, _csr(arrays, "attr").toarray(), num_nodes)
     if "labels" in arrays:
@@ -193,6 +203,50 @@ def _from_edge_rows(arrays: Arrays) -> Data:
     return data
 
 
+def _from_edge_index(arrays: Arrays) -> Data:
+    sizes = [arrays[name].shape[0] for name in ("x", "y") if name in arrays and arrays[name].ndim]
+    if not sizes:
+        raise InvalidFileError("the key x or y is missing: one of them says how many nodes there are.")
+    data = _graph(_pairs("edge_index", arrays["edge_index"]), sizes[0])
+    if "x" in arrays:
+        _set_features(data, arrays["x"], sizes[0])
+    if "y" in arrays:
+        labels = arrays["y"]
+        _set_labels(data, "y", labels.reshape(-1) if labels.shape == (sizes[0], 1) else labels, sizes[0])
+    for name in ("train_mask", "val_mask", "test_mask"):
+        if name in arrays:
+            if arrays[name].dtype != np.bool_ or arrays[name].shape != (sizes[0],):
+                raise InvalidFileError(
+                    f"`{name}` must be boolean of shape ({sizes[0]},), got dtype {arrays[name].dtype} and shape "
+                    f"{arrays[name].shape}."
+                )
+            data[name] = torch.from_numpy(arrays[name])
+    return data
+
+
+def _from_matrix(arrays: Arrays) -> Data:
+    kind = arrays["format"].item() if arrays["format"].ndim == 0 else b""
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
+    if kind == "csr":
+        return _from_csr({f"adj_{name}": array for name, array in arrays.items()})
+    if kind == "csc":  # the transposed matrix in CSR form
+        shape = arrays["shape"][::-1]
+        data = _from_csr({**{f"adj_{name}": array for name, array in arrays.items()}, "adj_shape": shape})
+        data.edge_index = data.edge_index.flip(0)
+        return data
+    if kind == "coo" and arrays.get("row") is not None and arrays.get("col") is not None:
+        pairs, shape = _pairs("row, col", np.stack([arrays["row"], arrays["col"]])), arrays["shape"]
+        if shape.shape != (2,) or shape[0] != shape[1]:
+            raise InvalidFileError(f"`shape` must be square, got {shape.tolist()}.")
+        values = arrays["data"]
+        if values.dtype.kind not in "biuf" or values.shape != pairs.shape[1:] or not np.isfinite(values).all():
+            raise InvalidFileError(f"`data` must be a finite number for each entry, got {_first_bad(values)}.")
+        data = _graph(pairs[:, values != 0], int(shape[0]))
+        data.preparation = weights_left_out(values[values != 0])
+        return data
+    raise InvalidFileError(f"it holds a sparse matrix in the format {kind!r}. Save it as csr: matrix.tocsr().")
+
+
 def _pairs(name: str, pairs: NDArray[Any]) -> NDArray[np.int64]:
     if pairs.dtype.kind not in "iu" or pairs.ndim != 2 or pairs.shape[0] != 2:
         raise InvalidFileError(
@@ -204,6 +258,12 @@ def _pairs(name: str, pairs: NDArray[Any]) -> NDArray[np.int64]:
 
 def _graph(pairs: NDArray[Any], num_nodes: int) -> Data:
     return Data(edge_index=torch.from_numpy(np.ascontiguousarray(pairs, dtype=np.int64)), num_nodes=num_nodes)
+
+
+def weights_left_out(values: NDArray[Any]) -> list[str]:
+    """Return the remark that is due if an adjacency has entries other than 0 and 1."""
+    other = int((values != 1).sum())
+    return [f"left out weights of edges: {other:,} entries of the adjacency are neither 0 nor 1"] if other else []
 
 
 def _set_features(data: Data, features: NDArray[Any], num_nodes: int) -> None:

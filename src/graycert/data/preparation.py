@@ -10,12 +10,16 @@ from torch_geometric.utils import coalesce as merge_parallel_edges
 from torch_geometric.utils import remove_self_loops, subgraph, to_undirected
 
 from graycert.data.checks import count_nodes, validate_data
+from graycert.data.origin import ATTRIBUTE, remember_step
 from graycert.errors import InvalidParameterError
+
+STEPS = ("undirected", "drop_self_loops", "coalesce", "largest_component", "binarize")
+"""Options of `prepare_graph`."""
 
 _ROWS = 256  # compared at a time: a copy of all features costs more than the comparison
 _MASKS = ("train_mask", "val_mask", "test_mask")
 _LISTS = ("class_names", "graph_name", "graph_source", "left_out_per_edge")
-_KNOWN = {"edge_index", "x", "y", "num_nodes", "node_ids", "preparation", *_MASKS, *_LISTS}
+_KNOWN = {"edge_index", "x", "y", "num_nodes", "node_ids", "preparation", ATTRIBUTE, *_MASKS, *_LISTS}
 
 
 def prepare_graph(
@@ -30,7 +34,8 @@ def prepare_graph(
     """Return a prepared copy of a graph; the order of the nodes is kept.
 
     The result has ``x``, ``edge_index``, ``y``, PyG's three masks, ``node_ids``, ``class_names`` and
-    ``graph_name`` where ``data`` has them, and ``preparation``: a list of texts saying what was changed.
+    ``graph_name`` where ``data`` has them, ``preparation``: a list of texts saying what was changed, and
+    ``graph_record``: by what the graph can be made again, which `certify` stores and `verify` repeats.
     Other attributes are left out, edge weights and edge features too, because edges change; ``left_out_per_edge`` names
     these, so that `graycert.certify` can ask for them. When nodes are removed from a graph without ``node_ids``, these
     become the old node numbers.
@@ -72,6 +77,8 @@ def prepare_graph(
             note = f"kept the largest component: {kept.numel():,} of {count_nodes(result):,} nodes"
             result = select_nodes(result, kept)
             result.preparation.append(note)
+    done = (undirected, drop_self_loops, coalesce, largest_component, binarize)
+    remember_step(result, data, dict(zip(STEPS, done, strict=True)))
     return result
 
 
@@ -105,15 +112,20 @@ def _plain_copy(data: Data) -> Data:
     for name in ("x", "y"):
         if data.get(name) is not None:
             result[name] = data[name]
+    unusable: list[str] = []
     for name in _MASKS:
         mask = data.get(name)
         if isinstance(mask, Tensor) and mask.dtype == torch.bool and tuple(mask.shape) == (num_nodes,):
             result[name] = mask
+        elif mask is not None:
+            unusable.append(name)
     if data.get("x") is None:
         result.num_nodes = num_nodes
     if data.get("node_ids") is not None:
         result.node_ids = [str(node_id) for node_id in data.node_ids]
     _copy_lists(data, result)
+    if unusable:
+        result.preparation.append(f"left out {', '.join(unusable)}: not one truth value for each node")
     dropped = sorted(set(data.keys()) - _KNOWN)
     if dropped:
         result.preparation.append(f"left out {', '.join(dropped)}: models are called with (x, edge_index) only")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graycert._validation import check_integer
+from graycert._validation import check_integer, check_mask
 from graycert.data.checks import count_nodes, validate_data
 from graycert.data.preparation import select_nodes
 from graycert.errors import InvalidParameterError
@@ -40,9 +40,9 @@ class InductiveSplit:
     train: SplitPart
     validation: SplitPart
     test: SplitPart
-    seed: int
-    per_class: int
-    test_fraction: Fraction
+    seed: int | None
+    per_class: int | None
+    test_fraction: Fraction | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +52,13 @@ class TransductiveSplit:
     train: SplitPart
     validation: SplitPart
     test: SplitPart
-    seed: int
-    per_class: int
-    test_fraction: Fraction
+    seed: int | None
+    per_class: int | None
+    test_fraction: Fraction | None
 
 
 def inductive_split(
-    data: Data, *, seed: int, per_class: int = 20, test_fraction: str | float | Fraction = "0.1"
+    data: Data, *, seed: int | None = None, per_class: int = 20, test_fraction: str | float | Fraction = "0.1"
 ) -> InductiveSplit:
     """Split the nodes as the paper does: models are trained without ever seeing the nodes they are tested on.
 
@@ -66,18 +66,19 @@ def inductive_split(
     ``floor(test_fraction * num_labelled)`` test nodes are drawn from the other labelled nodes. All remaining
     nodes, and those with the label -1, which are never drawn, stay in the training graph without being used
     as examples. The draw depends on the seed, the labels and the number of nodes only: it is the same on
-    every platform.
+    every platform. Without a seed nothing is drawn: the nodes are those of ``data.train_mask``, ``data.val_mask`` and
+    ``data.test_mask``.
 
     Args:
         data: A graph with labels.
-        seed: Seed of the draw, >= 0.
+        seed: Seed of the draw, >= 0; None takes the masks.
         per_class: Training nodes, and validation nodes, of each class, >= 1.
         test_fraction: Share of the labelled nodes in (0, 1); read as a decimal number, so 0.1 is exactly one
             tenth.
 
     Raises:
-        InvalidParameterError: If labels are missing, a class has fewer than ``2 * per_class`` nodes, or the
-            nodes do not suffice for the test nodes.
+        InvalidParameterError: If labels are missing, a class has fewer than ``2 * per_class`` nodes, the nodes do not
+            suffice for the test nodes, or masks are missing, empty or overlap.
 
     References:
         Scholten et al. (2022), Section 7 (experimental setup).
@@ -90,13 +91,13 @@ def inductive_split(
         validation=_induced_part(data, draw.validation, validation_graph),
         test=_whole_part(data, draw.test),
         seed=seed,
-        per_class=per_class,
+        per_class=None if seed is None else per_class,
         test_fraction=draw.test_fraction,
     )
 
 
 def transductive_split(
-    data: Data, *, seed: int, per_class: int = 20, test_fraction: str | float | Fraction = "0.1"
+    data: Data, *, seed: int | None = None, per_class: int = 20, test_fraction: str | float | Fraction = "0.1"
 ) -> TransductiveSplit:
     """Split the nodes as :func:`inductive_split` does, with the whole graph in every part.
 
@@ -112,7 +113,7 @@ def transductive_split(
         validation=_whole_part(data, draw.validation),
         test=_whole_part(data, draw.test),
         seed=seed,
-        per_class=per_class,
+        per_class=None if seed is None else per_class,
         test_fraction=draw.test_fraction,
     )
 
@@ -124,10 +125,48 @@ class _Draw:
     train: NDArray[np.bool_]
     validation: NDArray[np.bool_]
     test: NDArray[np.bool_]
-    test_fraction: Fraction
+    test_fraction: Fraction | None
 
 
-def _draw_nodes(data: Data, *, seed: int, per_class: int, test_fraction: str | float | Fraction) -> _Draw:
+MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+def has_masks(data: Data) -> bool:
+    """Whether the graph says itself which nodes are for training, validation and testing."""
+    return all(data.get(name) is not None for name in MASKS)
+
+
+def _masked_nodes(data: Data) -> _Draw:
+    validate_data(data, need_features=False, need_labels=True)
+    missing = [name for name in MASKS if data.get(name) is None]
+    if missing:
+        raise InvalidParameterError(
+            f"`data.{missing[0]}` must mark nodes if there is no `seed`, got none. Set the three masks (for tables: "
+            "`split_column`), or pass a seed to draw the nodes."
+        )
+    parts = [check_mask(f"data.{name}", data[name].cpu().numpy(), num_nodes=count_nodes(data)) for name in MASKS]
+    labelled = data.y.cpu().numpy() >= 0
+    for name, part in zip(MASKS, parts, strict=True):
+        if not part.any():
+            raise InvalidParameterError(f"`data.{name}` must mark at least one node, got none.")
+        unlabelled = int((part & ~labelled).sum())
+        if unlabelled and name != "test_mask":
+            raise InvalidParameterError(
+                f"`data.{name}` must mark nodes with labels, got {unlabelled:,} without. Unmark these."
+            )
+    twice = np.flatnonzero(np.sum(parts, axis=0) > 1)
+    if twice.size:
+        raise InvalidParameterError(
+            f"the masks must not overlap, got node {int(twice[0])} in several ({twice.size:,} such nodes): a model "
+            "must not be tested on what it was trained on."
+        )
+    train, validation, test = parts
+    return _Draw(train=train, validation=validation, test=test, test_fraction=None)
+
+
+def _draw_nodes(data: Data, *, seed: int | None, per_class: int, test_fraction: str | float | Fraction) -> _Draw:
+    if seed is None:
+        return _masked_nodes(data)
     seed = check_integer("seed", seed, at_least=0)
     per_class = check_integer("per_class", per_class, at_least=1)
     fraction = _exact_fraction(test_fraction)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
-from graycert.graph.values_per_edge import distinct_rows
+from graycert.graph.values_per_edge import distinct_rows, values_per_edge
 
 
 def graph_fingerprint(
@@ -72,3 +72,19 @@ def _add_edge_inputs(digest: Any, edge_inputs: Mapping[str, NDArray[Any]] | None
         little_endian = values.dtype.newbyteorder("<")
         digest.update(f"edge input {len(name)} {name} {little_endian.str} {values.shape[1:]};".encode())
         digest.update(np.ascontiguousarray(values[order], dtype=little_endian).tobytes())
+
+
+def fingerprint_of(data: Any, edge_inputs: tuple[str, ...] | None = None) -> str:
+    """Hash all of a graph that a model is given: edges, features, and values per edge.
+
+    Args:
+        data: Graph with tensors ``x`` (num_nodes, num_features) and ``edge_index`` (2, num_edges), on any device.
+        edge_inputs: Names of its values per edge that the model is given.
+
+    Raises:
+        InvalidParameterError: If the graph lacks them.
+    """
+    given = values_per_edge(data, edge_inputs) if edge_inputs else None
+    x = data.x.detach().cpu()
+    features = x.float() if str(x.dtype) == "torch.bfloat16" else x  # NumPy has no bfloat16
+    return graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), features.numpy(), given)

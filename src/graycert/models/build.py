@@ -76,7 +76,10 @@ def build_model(
         num_neighbors=num_neighbors,
         temperature=temperature,
     )
-    return build_from_config(config, seed=seed)
+    model = build_from_config(config, seed=seed)
+    names = getattr(data.train.data if hasattr(data, "train") else data, "class_names", None)
+    model.class_names = None if names is None else tuple(str(name) for name in names)
+    return model
 
 
 def build_from_config(config: ModelConfig, *, seed: int = 0) -> InterceptionGNN:

@@ -98,9 +98,14 @@ class InterceptionGNN(nn.Module):
         layers: Message-passing layers, in order.
         activation: Applied between layers.
 
+    Attributes:
+        class_names: Names of the outputs, in their order, where they are known; a graph must number them alike.
+
     References:
         Scholten et al. (2022), Section 3 (token t), Section 6 "Skip-connections".
     """
+
+    class_names: tuple[str, ...] | None = None
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Weights on disk: safetensors plus a small JSON file; nothing is ever unpickled."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -9,11 +10,13 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialize_tensors
+from torch import nn
 
-from graycert._files import write_atomically
+from graycert._files import is_no_room, write_atomically
 from graycert._validation import check_choice
-from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
+from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError, WriteError
 from graycert.models.build import build_from_config
+from graycert.models.calling import AdaptedClassifier
 from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
 from graycert.models.names import ARCHITECTURES
 
@@ -31,6 +34,12 @@ def config_path(weights: Path) -> Path:
     return weights.with_suffix(".json")
 
 
+def weights_sha256(module: nn.Module) -> str:
+    """Return the hash of the weights as `save_model` writes them."""
+    tensors = {name: value.detach().cpu().contiguous().clone() for name, value in module.state_dict().items()}
+    return hashlib.sha256(serialize_tensors(tensors)).hexdigest()
+
+
 def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> Path:
     """Write ``PATH.safetensors`` and ``PATH.json``, each atomically.
 
@@ -44,6 +53,7 @@ def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: d
 
     Raises:
         InvalidFileError: If the folder cannot be written to.
+        WriteError: If there is no room.
         InvalidParameterError: If the model was not built by graycert.
     """
     if not isinstance(model, InterceptionGNN):
@@ -54,6 +64,8 @@ def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: d
     weights = _weights_path(path)
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
     document = {"format_version": FORMAT_VERSION, "config": model.config.as_dict(), "notes": notes or {}}
+    if model.class_names is not None:
+        document["class_names"] = list(model.class_names)
     try:
         text = json.dumps(document, indent=2) + "\n"
     except (TypeError, ValueError) as error:  # before anything is written
@@ -62,6 +74,8 @@ def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: d
         write_atomically(weights, lambda file: file.write_bytes(serialize_tensors(tensors)))
         write_atomically(config_path(weights), lambda file: file.write_text(text, encoding="utf-8"))
     except OSError as error:
+        if is_no_room(error):
+            raise WriteError(f"{weights} cannot be written ({error.strerror or error}). Make room.") from error
         raise InvalidFileError(
             f"`path` must be a place that can be written to, got {weights}: {error.strerror or error}. "
             "Choose another folder."
@@ -76,10 +90,11 @@ def load_model(path: str | os.PathLike[str]) -> InterceptionGNN:
         InvalidFileError: If a file is missing, truncated, foreign, or does not fit the configuration.
     """
     weights = _weights_path(path)
-    config = _read_config(config_path(weights))
+    config, class_names = _read_config(config_path(weights))
     _refuse_larger(config, weights)
     model = build_from_config(config)
     load_weights(model, weights)
+    model.class_names = class_names
     return model.eval()
 
 
@@ -119,6 +134,8 @@ def load_weights(model: torch.nn.Module, path: str | os.PathLike[str]) -> None:
             f"{weights} is not an intact safetensors file ({error}). A pickled checkpoint is never opened; "
             "export its state_dict with safetensors.torch.save_file."
         ) from error
+    if isinstance(model, AdaptedClassifier) and set(tensors) == set(model.model.state_dict()):
+        model = model.model  # saved before it was adapted
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in tensors.items()}
     if wanted != found:
@@ -136,7 +153,7 @@ def _first_difference(wanted: dict[str, tuple[int, ...]], found: dict[str, tuple
     return f"it holds {extra[0]!r}, which the model does not have"
 
 
-def _read_config(path: Path) -> ModelConfig:
+def _read_config(path: Path) -> tuple[ModelConfig, tuple[str, ...] | None]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -155,6 +172,9 @@ def _read_config(path: Path) -> ModelConfig:
     try:
         config = ModelConfig(**document["config"])
         check_choice("architecture", config.architecture, ARCHITECTURES)
-        return config
+        names = document.get("class_names")
+        if names is not None and (len(names) != config.num_classes or not all(isinstance(name, str) for name in names)):
+            raise TypeError(f"`class_names` must hold {config.num_classes} texts")
+        return config, None if names is None else tuple(names)
     except (KeyError, TypeError, GraycertError) as error:
         raise InvalidFileError(f"{path} does not describe a graycert model: {error}.") from error

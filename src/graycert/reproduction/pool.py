@@ -15,6 +15,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from graycert._files import is_no_room
 from graycert.errors import GraycertError
 from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
@@ -224,9 +225,11 @@ def _lab_of_process(folder: Path, data_root: str | None) -> Lab:
 
 
 def _attempt(lab: Lab, job: Job) -> Failure | None:
-    """Do a job; return the reason if it failed, so that the others go on."""
+    """Do a job; return the reason if it failed, so that the others go on, unless there is no room for results."""
     try:
         lab.do(job)
     except Exception as failure:  # whatever it is, it is told and the other jobs are done
+        if is_no_room(failure):
+            raise
         return Failure(error=f"{type(failure).__name__}: {failure}", traceback=traceback.format_exc())
     return None

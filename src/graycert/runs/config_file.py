@@ -35,8 +35,8 @@ _SEVERAL = {field.name for field in dataclasses.fields(Setup) if "tuple" in str(
 _END = {"complete": True}  # the last section: a file that was cut short may still be TOML, but lacks it
 
 
-def config_text(setup: Setup) -> str:
-    """Return the content of config.toml."""
+def config_text(setup: Setup, seconds: Mapping[str, float]) -> str:
+    """Return the content of config.toml: the set-up, and the wall time of each phase."""
     document: dict[str, Any] = {"format_version": FORMAT_VERSION}
     for part in PARTS:
         chosen = getattr(setup, part)
@@ -49,6 +49,7 @@ def config_text(setup: Setup) -> str:
     }
     document["graph"] = {key: getattr(setup, name) for name, key in _GRAPH.items()}
     document["provenance"] = dict(setup.provenance)
+    document["seconds"] = dict(seconds)
     document["file"] = _END
     return tomli_w.dumps(document)
 
@@ -124,7 +125,7 @@ def read_config(path: Path) -> dict[str, Any]:
             f"{path} must end with the section [file] and `complete = true`, so its end is missing. Certify again, or "
             "restore it."
         )
-    required, optional = {"smoothing", "threat", "certificate", "graph", "provenance"}, {"draws"}
+    required, optional = {"smoothing", "threat", "certificate", "graph", "provenance"}, {"draws", "seconds"}
     if not required <= set(document) <= required | optional:
         raise InvalidFileError(f"{path} must have the sections {_listed(required)}, got {_listed(document)}.")
     for section, value in document.items():

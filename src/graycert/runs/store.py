@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graycert._files import is_no_room
 from graycert.certificates import Certificates
-from graycert.errors import GraycertError, InvalidFileError
+from graycert.errors import GraycertError, InvalidFileError, WriteError
 from graycert.runs.columns import DERIVED, from_columns, to_columns
 from graycert.runs.config_file import FORMAT_VERSION, check_version, config_text, read_config, stored_setup
 from graycert.runs.damaged import one_error
@@ -37,7 +38,6 @@ CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
 )
 FILES = (CONFIG, TABLE, VOTES, SUMMARY, REPORT)
 MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its model
-MOST_DRAWS = 2**25
 _VERSION_KEY = b"graycert_format_version"
 _LARGEST_RATIO = 2_000  # zstd and runs of equal values compress further, but tables of targets do not
 
@@ -58,6 +58,7 @@ def save_run(certificates: Certificates, directory: str | Path, *, overwrite: bo
 
     Raises:
         InvalidFileError: If the directory holds something, or cannot be written.
+        WriteError: If there is no room.
     """
     target = Path(directory).expanduser().resolve()
     _check_target(target, overwrite=overwrite)
@@ -71,6 +72,11 @@ def save_run(certificates: Certificates, directory: str | Path, *, overwrite: bo
         finally:
             shutil.rmtree(working, ignore_errors=True)
     except OSError as error:
+        if is_no_room(error):
+            raise WriteError(
+                f"{target} cannot be written ({error.strerror or error}). Nothing of this run is there; an earlier run "
+                "is as it was. Make room, or choose another folder."
+            ) from error
         raise InvalidFileError(
             f"`directory` must be writable, got {target} ({error.strerror or error}). Choose another folder."
         ) from error
@@ -166,7 +172,7 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
 
 
 def _write_files(certificates: Certificates, folder: Path) -> None:
-    (folder / CONFIG).write_text(config_text(certificates.setup), encoding="utf-8")
+    (folder / CONFIG).write_text(config_text(certificates.setup, certificates.seconds), encoding="utf-8")
     _write_table(certificates, folder / TABLE)
     write_votes(certificates, folder / VOTES)
     record = {"format_version": FORMAT_VERSION, **summary_record(certificates)}
@@ -262,11 +268,6 @@ def _certificates(
     """Return what the files hold, checked as everything that is made in Python is."""
     in_setup = {name: array for name, array in votes.items() if "." in name}
     setup = stored_setup(folder / CONFIG, config, in_setup)
-    if setup.draws is not None and setup.draws.most > MOST_DRAWS:
-        raise InvalidFileError(
-            f"{folder / CONFIG} must name at most {MOST_DRAWS:,} draws, got {setup.draws.most:,}: proved tails of "
-            f"binomial distributions take work in proportion to them. {AGAIN}"
-        )
     try:
         in_table = from_columns(columns, setup.smoothing)
     except (KeyError, ValueError) as error:
@@ -282,6 +283,7 @@ def _certificates(
             setup=setup,
             adds={name: array for name, array in arrays.items() if name in added},
             collective=collective_of(votes),
+            seconds=config.get("seconds", {}),
             **{name: array for name, array in arrays.items() if name not in added},
         )
     except (GraycertError, TypeError, ValueError) as error:

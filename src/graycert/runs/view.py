@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from graycert._parameters import Parameters
+from graycert._phases import time_in_words
 from graycert.certificates import Certificates
 from graycert.runs.page import Curve, ReportView, Table
 from graycert.runs.words import (
@@ -79,6 +80,7 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         ("Bound on Δ", _methods(c)),
         ("Engine", s.engine),
         ("Seed", f"{s.seed}"),
+        *([("Time", time_in_words(c.seconds))] if c.seconds else []),
         ("Graph", f"{s.num_nodes:,} nodes, {s.num_edges:,} directed edges"),
         ("Fingerprint", s.graph_fingerprint),
     ]

@@ -241,8 +241,11 @@ class Smoothing(Parameters, ABC):
         if follows == "early stopping":
             if rule == "sequential":
                 return Cell(status="proved", proof=page)
-            reason = "Sampling that stops when the votes decide is certified by the rule 'sequential' alone, got rule "
-            return Cell(status="refused", slug="no-proof", reason=f"{reason}'{rule}'.")
+            reason = (
+                "Sampling that stops when the votes decide is certified by the rule 'sequential' alone, got rule "
+                f"'{rule}'. Only bets may be looked at while votes come in. Leave `rule` out, or draw a fixed number."
+            )
+            return Cell(status="refused", slug="no-proof", reason=reason)
         if follows not in claim.follows or rule == "sequential":
             reason = (
                 f"Nothing is proved about {_IN_WORDS[follows]} with the smoothing '{cls.name}', the threat '{threat}' "
@@ -279,6 +282,8 @@ class Smoothing(Parameters, ABC):
             UnsoundSetupError: If nothing is proved of the combination.
         """
         check_choice("bound", bound, self.bounds, hint=f"These are the bounds of the smoothing '{self.name}'.")
+        if isinstance(draws, UntilDecided):
+            self.cell(threat.claimed_as, rule, "early stopping").require()
         allowed = " or ".join(f"graycert.{each.__name__}" for each in self.draws_allowed)
         if self.draws_allowed and not isinstance(draws, self.draws_allowed):
             raise InvalidParameterError(
@@ -291,11 +296,10 @@ class Smoothing(Parameters, ABC):
                 "it out."
             )
         self.cell(threat.claimed_as, rule).require()
-        if isinstance(draws, UntilDecided) is not (rule == "sequential"):
+        if rule == "sequential" and not isinstance(draws, UntilDecided):
             raise InvalidParameterError(
-                f"`rule` must be 'sequential' if and only if `draws` is graycert.UntilDecided, got {rule!r} and "
-                f"{draws!r}. Only bets may be looked at while votes come in, and they need votes batch by batch. Leave "
-                "`rule` out."
+                f"`draws` must be graycert.UntilDecided for the rule 'sequential', got {draws!r}. It needs votes batch "
+                "by batch. Leave `rule` out for fixed draws."
             )
 
 

@@ -25,13 +25,14 @@ class NodeFeatureThreat(Threat):
     Args:
         min_distance: Smallest hop distance of a hostile node to its target, >= 0; 0 includes the target itself,
             1 only other nodes, 2 only nodes that are not direct in-neighbours.
-        trusted: Nodes that are never hostile: boolean, shape (num_nodes,), True where trusted; None trusts none.
+        trusted: Nodes that are never hostile: boolean, shape (num_nodes,), True where trusted, or distinct names in
+            ``data.node_ids``, which `certify` looks up; None trusts none.
         hostile_edge_inputs: Whether hostile nodes also set the values per edge of all edges that they touch; needs
             ``min_distance`` >= 1.
 
     Raises:
-        InvalidParameterError: If ``min_distance`` is negative, or 0 with ``hostile_edge_inputs``, or ``trusted`` is not
-            a boolean vector.
+        InvalidParameterError: If ``min_distance`` is negative, or 0 with ``hostile_edge_inputs``, or ``trusted`` is
+            neither a boolean vector nor names.
 
     Example:
         >>> NodeFeatureThreat(min_distance=1).includes_target
@@ -68,7 +69,13 @@ class NodeFeatureThreat(Threat):
             )
         if self.trusted is not None:
             trusted = np.array(self.trusted)
-            if trusted.dtype != np.bool_ or trusted.ndim != 1:
+            names = trusted.ravel().tolist()
+            if trusted.ndim == 1 and names and all(isinstance(name, str) for name in names):
+                trusted = np.array(names, dtype=np.str_)
+                if len(set(names)) < len(names):
+                    twice = next(name for name in names if names.count(name) > 1)
+                    raise InvalidParameterError(f"`trusted` must name distinct nodes, got {twice!r} more than once.")
+            elif trusted.dtype != np.bool_ or trusted.ndim != 1:
                 raise InvalidParameterError(
                     f"`trusted` must be a boolean array of shape (num_nodes,), got dtype {trusted.dtype} and "
                     f"shape {trusted.shape}. Build one with numpy.zeros(num_nodes, bool) and set the trusted nodes."
@@ -125,7 +132,8 @@ class NodeFeatureThreat(Threat):
             self.min_distance, f"at distance >= {self.min_distance} from the target"
         )
         if self.trusted is not None:
-            where += f", {int(self.trusted.sum()):,} trusted nodes excepted"
+            number = self.trusted.size if self.trusted.dtype.kind == "U" else int(self.trusted.sum())
+            where += f", {number:,} trusted nodes excepted"
         return where
 
     @property

@@ -245,4 +245,7 @@ class EdgeDeletionThreat(StructuralThreat):
 
 
 def _excepted(trusted: BoolArray | None) -> str:
-    return "" if trusted is None else f" ({int(trusted.sum()):,} trusted nodes excepted)"
+    if trusted is None:
+        return ""
+    number = trusted.size if trusted.dtype.kind == "U" else int(trusted.sum())  # names, or a mask
+    return f" ({number:,} trusted nodes excepted)"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from graycert._files import is_no_room
 from graycert._validation import check_integer
-from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.errors import InvalidFileError, InvalidParameterError, WriteError
 from graycert.reproduction.live import Live, live, write_line
 from graycert.reproduction.pool import Backend, compute, processes
 from graycert.reproduction.sweep.course import Course
@@ -78,6 +79,7 @@ def run_sweep(
         InvalidParameterError: If an argument is outside its domain, Optuna is needed and not installed, another process
             drives the sweep, or its folder holds a sweep with other settings.
         InvalidFileError: If a file of the sweep is damaged or cannot be written.
+        WriteError: If there is no room; finished trials are kept.
         GraycertError: If workers cannot be started, or are killed whatever they do.
         KeyboardInterrupt: After an interruption; finished trials are kept and the tables written.
     """
@@ -96,7 +98,12 @@ def run_sweep(
             f"`directory` must be free, but another process runs the sweep in {sweep.folder}. "
             "Wait for it or end it; a killed one leaves nothing to clear away."
         ) from None
-    except OSError as error:
+    except (OSError, WriteError) as error:
+        if isinstance(error, WriteError) or is_no_room(error):
+            raise WriteError(
+                f"the sweep cannot be written ({error}). Finished trials are kept in {sweep.folder}; "
+                "make room, and the same command goes on with the others."
+            ) from error
         raise InvalidFileError(
             f"the sweep cannot be written ({error}). Make room or choose another folder; what was written is kept."
         ) from error

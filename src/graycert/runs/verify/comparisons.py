@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from graycert.certificates import Certificates
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
-from graycert.graph import CanonicalGraph
-from graycert.problem import fingerprint_of
+from graycert.graph import CanonicalGraph, fingerprint_of
 from graycert.rules import CollectiveCertificate
 from graycert.runs.verify.findings import VerificationCheck
 
@@ -24,7 +23,7 @@ _SPLITS: dict[str, Callable[..., Any]] = {"inductive": inductive_split, "transdu
 def compare_fingerprint(stored: Certificates, graph: Any) -> VerificationCheck:
     """Compare edges, features and sizes of the graph with those that were certified."""
     s = stored.setup
-    expected, found = s.graph_fingerprint, fingerprint_of(graph, s)
+    expected, found = s.graph_fingerprint, fingerprint_of(graph, s.edge_inputs)
     sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
     same = found == expected and sizes == (s.num_nodes, s.num_edges)
     if same:  # that of the edges alone, by which votes and bounds are told to belong together
@@ -61,21 +60,37 @@ def compare_identity(stored: Certificates, graph: Any) -> Iterator[VerificationC
         yield VerificationCheck(name="class_names", passed=same, detail=detail)
 
 
+def compare_preparation(stored: Certificates, graph: Any, not_redone: list[str]) -> Iterator[VerificationCheck]:
+    """Repeat what was assumed of the graph and done to it; what the graph does not say is added to ``not_redone``."""
+    named = stored.setup.provenance.get("graph")
+    said = named.get("preparation") if isinstance(named, dict) else None
+    if not isinstance(said, list):
+        return
+    again = set(getattr(graph, "preparation", None) or ())
+    repeated = [str(each) for each in said if each in again]
+    if repeated:
+        detail = f"loading the graph again says, as the run does: {'; '.join(repeated)}"
+        yield VerificationCheck(name="preparation", passed=True, detail=detail)
+    others = [str(each) for each in said if each not in again]
+    if others:
+        not_redone.append(f"what the run says of its graph, and loading it again does not: {'; '.join(others)}")
+
+
 def compare_split(stored: Certificates, graph: Any) -> Iterator[VerificationCheck]:
     """Compare the targets with the test nodes of the split that the run names, if it names one."""
     split = stored.setup.provenance.get("split")
     if not isinstance(split, dict) or split.get("targets") != "test":
         return
     try:
-        made = _SPLITS[split["kind"]](
-            graph, seed=split["seed"], per_class=split["per_class"], test_fraction=split["test_fraction"]
-        )
+        how = {} if split.get("masks") else {name: split[name] for name in ("seed", "per_class", "test_fraction")}
+        made = _SPLITS[split["kind"]](graph, **how)
     except (KeyError, TypeError, ValueError, OverflowError, RuntimeError, GraycertError) as error:
         yield VerificationCheck(name="targets", passed=False, detail=f"the split cannot be made again: {error}")
         return
     same = np.array_equal(made.test.nodes.cpu().numpy(), stored.targets)
     what = "are" if same else "are NOT"
-    detail = f"the {len(stored):,} targets {what} the test nodes of the {split['kind']} split with seed {split['seed']}"
+    which = "of its masks" if split.get("masks") else f"with seed {split['seed']}"
+    detail = f"the {len(stored):,} targets {what} the test nodes of the {split['kind']} split {which}"
     yield VerificationCheck(name="targets", passed=same, detail=detail)
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from graycert.certificates import Certificates
-from graycert.data import load_graph
+from graycert.data import load_graph, prepare_graph
+from graycert.data.preparation import STEPS
+from graycert.data.tables.options import TABLE_OPTIONS
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
 
 
@@ -38,12 +40,17 @@ def rebuild_graph(
             "`data` must be given, because the run does not say where its graph comes from. Pass the graph that was "
             "certified (`--graph` on the command line)."
         )
-    options = named.get("options") or {}
-    known = {"undirected", "drop_self_loops", "coalesce", "largest_component", "binarize"}
+    options, steps = named.get("options") or {}, named.get("steps") or []
+    known = {*TABLE_OPTIONS, *STEPS}
     if not isinstance(options, Mapping) or not set(options) <= known:
         raise InvalidFileError(f"config.toml: [provenance.graph.options] must have keys of {sorted(known)}.")
+    if not isinstance(steps, list) or not all(isinstance(each, list) and set(each) <= set(STEPS) for each in steps):
+        raise InvalidFileError(f"config.toml: `provenance.graph.steps` must hold lists of {', '.join(STEPS)}.")
     try:
-        return load_graph(source, nodes=nodes, data_root=data_root, **options)
+        graph = load_graph(source, nodes=nodes, data_root=data_root, **options)
+        for step in steps:
+            graph = prepare_graph(graph, **{name: name in step for name in STEPS})
+        return graph
     except (InvalidFileError, InvalidParameterError) as error:
         raise type(error)(
             f"{error} The run's config.toml names the graph {named.get('source')!r} and the node table "

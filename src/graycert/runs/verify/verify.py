@@ -60,13 +60,15 @@ def verify(
     same_graph = checks[0].passed
     with one_error(folder, "computing them again"):
         recomputed, names = recompute(stored, graph if same_graph else None)
+        unsaid: list[str] = []
         if same_graph:
+            checks += comparisons.compare_preparation(stored, graph, unsaid)
             checks += [*comparisons.compare_identity(stored, graph), *comparisons.compare_split(stored, graph)]
         checks += comparisons.compare_arrays(stored, recomputed, names)
         if stored.collective is not None and all(check.passed for check in checks if check.name == "collective"):
             recomputed = recomputed.replace(collective=stored.collective)  # another solver may prove more
         checks.append(stored_files.compare_summary(folder, recomputed))
-        not_redone = _not_recomputed(stored, names, same_graph=same_graph)
+        not_redone = [*unsaid, *_not_recomputed(stored, names, same_graph=same_graph)]
         checks += stored_files.compare_report(folder, stored, recomputed, not_redone)
         checks += stored_files.compare_weights(folder, stored, not_redone)
     beside = model if model is not None else model_beside(folder)

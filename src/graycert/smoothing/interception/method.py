@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from graycert._compilation import announced
@@ -73,6 +74,7 @@ class InterceptionMethod(Method):
             num_layers=problem.num_layers,
             max_radius=problem.setup.max_radius,
             bound=problem.setup.bound,
+            num_threads=torch.get_num_threads(),
         )
         arrays: Arrays = {
             "delta_upper": deltas.delta_upper,
@@ -99,6 +101,7 @@ class InterceptionMethod(Method):
                 device=where.place(),
                 batch_size=where.batch_size,
                 engine=where.engine,
+                memory=where.memory,
                 say=where.say,
             )
 

@@ -1,0 +1,245 @@
+"""Somebody's tables through the commands, and the same from Python: A4, A5, E7, E8, F7 of CASES.md."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import graycert
+from graycert.errors import InvalidParameterError
+from support.commands import FAST, run_command
+
+DRAWS = graycert.Draws(num_selection=20, num_estimation=20)
+SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
+THREAT = graycert.NodeFeatureThreat(min_distance=1)
+SAID = ("--label", "verdict", "--class-names", "ok,fraud", "--drop", "note", "--undirected")
+LOADED = {"label": "verdict", "class_names": ["ok", "fraud"], "drop": "note", "undirected": True}
+
+
+def write(folder: Path, num_nodes: int = 60) -> tuple[Path, Path]:
+    """Payments once per pair, and accounts with a verdict, a split and a note."""
+    verdicts, parts = ("ok", "fraud"), ("train", "train", "val", "val", "test", "test")
+    edges = [f"n{i},n{(i + 2) % num_nodes},{i}" for i in range(num_nodes)]
+    nodes = [f"n{i},{verdicts[i % 2]},{i % 2},{(i * 7) % 5},{parts[i % 6]},free text" for i in range(num_nodes)]
+    (folder / "payments.csv").write_text("payer,payee,amount\n" + "\n".join(edges) + "\n")
+    (folder / "accounts.csv").write_text("account_id,verdict,a,b,split,note\n" + "\n".join(nodes) + "\n")
+    return folder / "payments.csv", folder / "accounts.csv"
+
+
+def certified(data, **changes) -> graycert.Certificates:
+    model = graycert.build_model("gcn", data, skip=True).eval()
+    arguments = {
+        "smoothing": SMOOTHING,
+        "threat": graycert.NodeFeatureThreat(min_distance=1),
+        "draws": DRAWS,
+        **changes,
+    }
+    return graycert.certify(model, data, max_radius=4, **arguments)
+
+
+def test_what_is_assumed_is_printed_stored_and_repeated(capsys, tmp_path):
+    edges, nodes = write(tmp_path)
+    options = [each for each in FAST if each != "--quiet"]
+    options = options[2:]  # the split is that of the table
+    found = run_command(
+        capsys, "certify", "--graph", edges, "--nodes", nodes, *SAID, "--out", tmp_path / "run", *options, "--json"
+    )
+    assert found.status == 0, found.err
+    data = graycert.load_graph(edges, nodes=nodes, **LOADED)
+    run = graycert.Certificates.load(tmp_path / "run")
+    stored = run.setup.provenance["graph"]["preparation"]
+    assert stored == data.preparation
+    for remark in (
+        "edges run from `payer` to `payee`",
+        "node ids are in `account_id`",
+        "classes are numbered as class_names says: 0 = ok, 1 = fraud",
+        "the split is that of `split`: 20 training, 20 validation, 20 test",
+        "left out columns of the node table: `note`",
+        "made undirected: 60 became 120 directed edges",
+    ):
+        assert remark in stored
+        assert remark in found.err
+    again = run_command(capsys, "verify", tmp_path / "run")
+    assert again.status == 0, again.out
+    for remark in stored:
+        assert remark in again.out
+    assert "are the test nodes of the inductive split of its masks" in again.out
+    assert run.targets.tolist() == data.test_mask.nonzero().view(-1).tolist()
+    assert run.setup.class_names == ("ok", "fraud")
+
+
+def test_python_and_the_command_line_agree_on_the_graph_and_verify_either(capsys, tmp_path):
+    edges, nodes = write(tmp_path)
+    options = (*FAST[2:], "--targets", "all")
+    command = run_command(
+        capsys, "certify", "--graph", edges, "--nodes", nodes, *SAID, "--out", tmp_path / "a", *options
+    )
+    assert command.status == 0, command.err
+    data = graycert.load_graph(edges, nodes=nodes, **LOADED)
+    certified(data).save(tmp_path / "b")
+    runs = [graycert.Certificates.load(tmp_path / name).setup for name in "ab"]
+    assert runs[0].graph_fingerprint == runs[1].graph_fingerprint
+    records = [dict(run.provenance["graph"]) for run in runs]
+    assert records[0]["preparation"] == records[1]["preparation"]
+    for name in "ab":
+        assert run_command(capsys, "verify", tmp_path / name).status == 0
+        assert graycert.verify(tmp_path / name).passed
+    again = run_command(
+        capsys, "certify", "--config", tmp_path / "a" / "config.toml", "--out", tmp_path / "c", "--quiet"
+    )
+    assert again.status == 0, again.err
+    assert (
+        graycert.Certificates.load(tmp_path / "c").radius.tolist()
+        == graycert.Certificates.load(tmp_path / "a").radius.tolist()
+    )
+
+
+def test_a_run_on_a_prepared_graph_is_verified_from_the_tables(capsys, tmp_path):
+    """F7: the preparation in Python is stored, and repeated by the command."""
+    edges, nodes = write(tmp_path)
+    loaded = graycert.load_graph(edges, nodes=nodes, label="verdict", drop="note")
+    certified(graycert.prepare_graph(loaded, undirected=True)).save(tmp_path / "run")
+    found = run_command(capsys, "verify", tmp_path / "run")
+    assert found.status == 0, found.out
+    assert "made undirected: 60 became 120 directed edges" in found.out
+    frames = [pd.read_csv(path) for path in (edges, nodes)]  # from objects nobody can load again
+    loaded = graycert.load_graph(frames[0], nodes=frames[1], label="verdict", drop="note")
+    certified(graycert.prepare_graph(loaded, undirected=True, largest_component=True)).save(tmp_path / "frames")
+    found = run_command(capsys, "verify", tmp_path / "frames", "--graph", edges, "--nodes", nodes)
+    assert found.status == 0, found.out
+    other = run_command(capsys, "verify", tmp_path / "frames")
+    assert other.status == 2
+    assert "does not say where its graph comes from" in other.err
+
+
+def test_a_changed_graph_does_not_verify(capsys, tmp_path):
+    edges, nodes = write(tmp_path)
+    data = graycert.load_graph(edges, nodes=nodes, **LOADED)
+    data.x = data.x * 2
+    certified(data).save(tmp_path / "run")
+    assert run_command(capsys, "verify", tmp_path / "run").status == 1
+
+
+def test_undirected_edges_stored_once_are_told(capsys, tmp_path):
+    """A4: the remark has numbers and the option."""
+    edges, nodes = write(tmp_path)
+    found = run_command(capsys, "bounds", "--graph", edges)
+    assert "no edge has its reverse (60 edges); if edges go both ways: undirected=True (--undirected)" in found.err
+    both = run_command(capsys, "bounds", "--graph", edges, "--undirected")
+    assert "no edge has its reverse" not in both.err
+    quiet = run_command(capsys, "bounds", "--graph", edges, "--nodes", nodes, *SAID, "--quiet", "--json")
+    assert quiet.err == ""
+    assert quiet.record["graph"]["options"]["label"] == "verdict"
+
+
+def test_class_names_are_kept_beside_weights_and_compared(capsys, tmp_path):
+    """A5: a model that was trained with ok = 0 is not certified on a graph with fraud = 0."""
+    edges, nodes = write(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    trained = run_command(
+        capsys, "train", "--graph", edges, "--nodes", nodes, *SAID, "--out", weights, "--max-epochs", "2", "--quiet"
+    )
+    assert trained.status == 0, trained.err
+    for word in ("--class-names ok,fraud", "--nodes", "--undirected"):
+        assert word in trained.out  # the advised command is about the same graph
+    assert graycert.load_model(weights).class_names == ("ok", "fraud")
+    turned = ("--graph", edges, "--nodes", nodes, "--label", "verdict", "--drop", "note", "--model", weights)
+    found = run_command(capsys, "certify", *turned, "--out", tmp_path / "run", *FAST[4:])
+    assert found.status == 2
+    assert "must be those of the model's outputs, ok,fraud, got fraud,ok" in found.err
+    assert "--class-names ok,fraud" in found.err
+    right = run_command(capsys, "certify", *turned, "--class-names", "ok,fraud", "--out", tmp_path / "run", *FAST[4:])
+    assert right.status == 0, right.err
+    data = graycert.load_graph(edges, nodes=nodes, label="verdict", drop="note")
+    with pytest.raises(InvalidParameterError, match="Number the classes as the model does"):
+        graycert.certify(
+            graycert.load_model(weights), data, smoothing=SMOOTHING, threat=graycert.NodeFeatureThreat(min_distance=1)
+        )
+
+
+def test_own_masks_are_used_unless_numbers_of_nodes_are_asked_for(capsys, tmp_path):
+    """E7."""
+    edges, nodes = write(tmp_path)
+    data = graycert.load_graph(edges, nodes=nodes, **LOADED)
+    for split in (graycert.inductive_split(data), graycert.transductive_split(data)):
+        for part, mask in (
+            (split.train, data.train_mask),
+            (split.validation, data.val_mask),
+            (split.test, data.test_mask),
+        ):
+            assert part.original[part.nodes].tolist() == mask.nonzero().view(-1).tolist()
+        assert (split.seed, split.per_class, split.test_fraction) == (None, None, None)
+    drawn = run_command(capsys, "certify", "--graph", edges, "--nodes", nodes, *SAID, "--out", tmp_path / "run", *FAST)
+    assert drawn.status == 0, drawn.err
+    run = graycert.Certificates.load(tmp_path / "run")
+    assert run.setup.provenance["split"]["per_class"] == 5
+    assert run.targets.tolist() == graycert.inductive_split(data, seed=0, per_class=5).test.nodes.tolist()
+    wrong = run_command(
+        capsys, "train", "--graph", edges, "--nodes", nodes, "--label", "verdict", "--drop", "note",
+        "--split-column", "a", "--out", tmp_path / "m.safetensors",
+    )  # fmt: skip
+    assert wrong.status == 2
+    assert "`a` of" in wrong.err
+    assert "must say train, validation or test, got '0' in row 1" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"val_mask": None}, "`data.val_mask` must mark nodes if there is no `seed`"),
+        ({"test_mask": [0, 1]}, "the masks must not overlap, got node 0 in several"),
+        ({"train_mask": []}, "`data.train_mask` must mark at least one node"),
+        ({"train_mask": [2]}, "`data.train_mask` must mark nodes with labels, got 1 without"),
+    ],
+)
+def test_masks_that_are_no_split(change, message):
+    data = graycert.load_graph("wordnet_nouns")
+    data.y[2] = -1
+    for name, chosen in ({"train_mask": [0], "val_mask": [1], "test_mask": [3]} | change).items():
+        if chosen is not None:
+            data[name] = torch.zeros(data.num_nodes, dtype=torch.bool)
+            data[name][chosen] = True
+    with pytest.raises(InvalidParameterError, match=message):
+        graycert.inductive_split(data)
+
+
+def test_ids_are_accepted_where_rows_are(tmp_path):
+    """E8: targets and trusted nodes by name, whatever holds the names; repeated and unknown names are refused."""
+    edges, nodes = write(tmp_path)
+    data = graycert.load_graph(edges, nodes=nodes, **LOADED)
+    for names in (["n3", "n1"], np.array(["n3", "n1"]), np.array(["n3", "n1"], dtype=object), pd.Series(["n3", "n1"])):
+        assert certified(data, targets=names).targets.tolist() == [3, 1]
+    trusted = graycert.NodeFeatureThreat(min_distance=1, trusted=["n1", "n3", "n5"])
+    run = certified(data, targets=["n3"], threat=trusted)
+    assert run.setup.threat.trusted.nonzero()[0].tolist() == [1, 3, 5]
+    assert "3 trusted nodes excepted" in run.setup.threat.describe()
+    mask = np.zeros(60, dtype=bool)
+    mask[[1, 3, 5]] = True
+    same = certified(data, targets=[3], threat=graycert.NodeFeatureThreat(min_distance=1, trusted=mask))
+    assert same.setup == run.setup
+    assert run.again(data, threat=graycert.NodeFeatureThreat(min_distance=1, trusted=["n1", "n3", "n5", "n7"]))
+    for targets, message in (
+        (["n3", "n3"], "must be distinct, got node 3 more than once"),
+        (["nobody"], "must be names in `data.node_ids`, got 'nobody'"),
+    ):
+        with pytest.raises(InvalidParameterError, match=message):
+            certified(data, targets=targets)
+    with pytest.raises(InvalidParameterError, match=r"`trusted` must be names in `data.node_ids`, got 'nobody'"):
+        certified(data, threat=graycert.NodeFeatureThreat(min_distance=1, trusted=["nobody"]))
+    with pytest.raises(InvalidParameterError, match="`trusted` must name distinct nodes, got 'n1'"):
+        graycert.NodeFeatureThreat(trusted=["n1", "n1"])
+    data.class_names = ["ok", "ok"]
+    with pytest.raises(InvalidParameterError, match=r"`data.class_names` must be distinct, got 'ok' more than once"):
+        certified(data)
+
+
+def test_all_problems_of_the_tables_reach_the_terminal_one_a_line(capsys, tmp_path):
+    edges, nodes = write(tmp_path)
+    nodes.write_text(nodes.read_text().replace("n3,fraud,1,1,val", "n3,fraud,,x,val"))
+    found = run_command(capsys, "certify", "--graph", edges, "--nodes", nodes, "--label", "verdict", "--drop", "note")
+    assert found.status == 2
+    first, *problems = found.err.splitlines()
+    assert first == "error: `--graph`: 2 problems:"
+    assert [line.startswith("- the feature") for line in problems] == [True, True]
