@@ -9,6 +9,7 @@ from graycert.smoothing import FOLLOWS, SMOOTHINGS, Cell
 from graycert.threats import THREATS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "soundness.md"
+CLAIMED = dict.fromkeys([*THREATS, *(claim.threat for each in SMOOTHINGS.values() for claim in each.claims)])
 BLOCK = re.compile(r"(<!-- support: (\w+) -->\n\n).*?(\n<!-- end -->)", re.DOTALL)
 
 
@@ -23,10 +24,10 @@ def shown(cell: Cell, text: str = "yes") -> str:
 
 def threats_table() -> str:
     """Return smoothing × threat, with the rules of each."""
-    rows = _head("smoothing", *(f"`{threat}`" for threat in THREATS))
+    rows = _head("smoothing", *(f"`{threat}`" for threat in CLAIMED))
     for name, smoothing in SMOOTHINGS.items():
         cells = []
-        for threat in THREATS:
+        for threat in CLAIMED:
             proved = {rule: cell for rule in RULES if (cell := smoothing.cell(threat, rule)).status == "proved"}
             if proved:
                 cells.append(", ".join(shown(cell, rule) for rule, cell in proved.items()))
@@ -41,7 +42,7 @@ def follows_table() -> str:
     rows = _head("smoothing", "threats", "rule", "certificate", *FOLLOWS)
     for name, smoothing in SMOOTHINGS.items():
         threats_of: dict[tuple[str, ...], list[str]] = {}
-        for threat in THREATS:
+        for threat in CLAIMED:
             for rule in RULES:
                 cells = [smoothing.cell(threat, rule), *(smoothing.cell(threat, rule, what) for what in FOLLOWS)]
                 if cells[0].status != "refused":

@@ -114,7 +114,7 @@ def _same_sums(parts: IntArray | None, whole: IntArray | None, *, shape: tuple[i
 def _check_collective(collective: object, setup: Setup, *, num_targets: int) -> None:
     if not isinstance(collective, CollectiveCertificate):
         raise InvalidParameterError(f"`collective` must be a CollectiveCertificate, got {collective!r}.")
-    if setup.smoothing.cell(setup.threat.name, setup.rule, "one adversary").status != "proved":
+    if setup.smoothing.cell(setup.threat.claimed_as, setup.rule, "one adversary").status != "proved":
         raise InvalidParameterError(
             f"`collective` needs a sound rule and a threat with a proof, got rule {setup.rule!r}. Leave one of them "
             "out."

@@ -249,8 +249,8 @@ class Certificates:
         s = self.setup
         return (
             f"Certificates({self.targets.size:,} targets, {int((self.radius >= 1).sum()):,} certified, "
-            f"{int((self.radius < 0).sum()):,} abstained, smoothing={s.smoothing.name!r}, threat={s.threat.name!r}, "
-            f"rule={s.rule!r}, alpha={s.alpha:g})"
+            f"{int((self.radius < 0).sum()):,} abstained, smoothing={s.smoothing.name!r}, "
+            f"threat={s.threat.claimed_as!r}, rule={s.rule!r}, alpha={s.alpha:g})"
         )
 
     def __len__(self) -> int:

@@ -151,7 +151,7 @@ def _carried_out(
     """Certify with a copy of the model, which is the only one that is called."""
     from graycert.data.checks import refuse_batch, validate_data
     from graycert.models.advice import refuse_featureless
-    from graycert.models.edge_inputs import chosen_edge_inputs, with_edge_inputs
+    from graycert.models.edge_inputs import chosen_edge_inputs
     from graycert.models.precision import check_precision
     from graycert.models.private_copy import private_copy
 
@@ -167,8 +167,7 @@ def _carried_out(
         model=copied,
         **others,
     )
-    given, edges = with_edge_inputs(model, data, problem.setup.edge_inputs)
-    check_precision(given, data, edges=edges, device=problem.execution.place())
+    check_precision(model, data, edge_inputs=problem.setup.edge_inputs, device=problem.execution.place())
     problem = method.prepare(problem)
     with problem.phases("bounds"):
         found = method.from_graph(problem)
@@ -196,7 +195,7 @@ def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, 
             f"`threat` must be no wider than that of the votes (hostile nodes {before.threat.describe()}), got hostile "
             f"nodes {setup.threat.describe()}. Certify again for the wider threat."
         )
-    setup.smoothing.cell(setup.threat.name, setup.rule, "again").require()
+    setup.smoothing.cell(setup.threat.claimed_as, setup.rule, "again").require()
     setup.smoothing.check(threat=setup.threat, rule=setup.rule, draws=setup.draws, bound=setup.bound)
     needs = RULES[setup.rule].needs
     if needs == "predictions" and "estimation_predictions" not in certificates.adds:
@@ -334,7 +333,7 @@ def refuse_another_graph(certificates: Certificates, data: Any) -> None:
 
 def _require(certificates: Certificates, follows: Follows) -> None:
     s = certificates.setup
-    s.smoothing.cell(s.threat.name, s.rule, follows).require()
+    s.smoothing.cell(s.threat.claimed_as, s.rule, follows).require()
 
 
 def _as_far_as_looked(problem: Problem, found: FromGraph) -> Problem:

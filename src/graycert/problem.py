@@ -144,6 +144,11 @@ class Problem:
     def checked(self) -> "Problem":
         """Refuse arrays of smoothing or threat that are not of this graph, and values per edge without a proof."""
         s = self.setup
+        if not s.edge_inputs and getattr(s.threat, "hostile_edge_inputs", False):
+            raise InvalidParameterError(
+                "`hostile_edge_inputs` must be False for a model that is given no values per edge, got True. Name them "
+                "in `edge_inputs`, or leave it out."
+            )
         if s.edge_inputs:
             s.smoothing.edge_inputs_cell(s.threat).require()
         s.smoothing.check_graph(num_edges=s.num_edges, num_nodes=s.num_nodes)

@@ -254,3 +254,87 @@ def test_parallel_edges_share_their_probability_and_runs_with_them_are_verified(
     with pytest.raises(UnsoundSetupError) as refused:
         certified(model, data)
     assert refused.value.slug == "parallel-edges"
+
+
+HOSTILE = graycert.NodeFeatureThreat(min_distance=1, hostile_edge_inputs=True)
+
+
+def test_hostile_values_are_certified_by_the_bound_of_deleted_nodes_one_hop_further(tmp_path):
+    torch.manual_seed(0)
+    model, data = pyg.GCN(8, 8, 2, 3), weighted()
+    run = certified(model, data, "edge_weight", threat=HOSTILE)
+    plain = certified(model, data, "edge_weight")
+    np.testing.assert_array_equal(run.estimation_votes, plain.estimation_votes)
+    expected = graycert.delta_bounds(
+        data,
+        np.arange(data.num_nodes),
+        smoothing=QUICK["smoothing"],
+        threat=graycert.NodeDeletionThreat(convolution="degree-normalised"),
+        num_layers=2,
+        max_radius=3,
+    )
+    np.testing.assert_array_equal(run.delta_upper, expected.delta_upper)
+    assert (run.delta_upper >= plain.delta_upper).all()
+    assert "and the values of all edges into and out of them" in run.summary()
+    assert "hostile nodes do not change them" not in run.summary()
+    run.save(tmp_path / "run")
+    loaded = graycert.Certificates.load(tmp_path / "run")
+    assert loaded.setup.threat == HOSTILE
+    assert graycert.verify(tmp_path / "run", data=data, model=model).passed
+    assert (loaded.again(data, threat=HOSTILE.features_alone()).radius >= run.radius).all()
+    with pytest.raises(InvalidParameterError, match="no wider"):
+        plain.again(data, threat=HOSTILE)
+
+
+def test_a_model_that_notices_hostile_values_elsewhere_is_refused():
+    class OverAll(nn.Module):
+        """Divides weights by the mean weight of the graph."""
+
+        def __init__(self):
+            super().__init__()
+            self.conv = pyg.GCNConv(8, 3)
+
+        def forward(self, x, edge_index, edge_weight):
+            return self.conv(x, edge_index, edge_weight / edge_weight.sum().clamp(min=1e-6))
+
+    certified(OverAll(), weighted(), "edge_weight")
+    for name in ("ChebConv, weighted", None):
+        model = OverAll() if name is None else GIVEN[name].make(None)
+        with pytest.raises(UnsoundSetupError) as refused:
+            certified(model, weighted(), "edge_weight", threat=HOSTILE)
+        assert refused.value.slug == "message-leak"
+
+
+@pytest.mark.parametrize(
+    ("changes", "slug"),
+    [
+        ({"rule": "event-aware"}, "no-proof"),
+        ({"smoothing": graycert.InterceptionSmoothing(p_delete=0, p_ablate=0.5)}, "ablation-cannot-certify-structure"),
+        (
+            {"smoothing": graycert.InterceptionSmoothing(p_delete=np.full(194, 0.5), p_ablate=0.5)},
+            "structure-dependent-smoothing",
+        ),
+        ({"smoothing": graycert.RandomizedAblation(scope="global", num_kept=2)}, "no-proof"),
+        ({"smoothing": graycert.SubgraphVoting(num_subgraphs=5), "draws": None}, "no-proof"),
+    ],
+)
+def test_what_is_not_proved_of_hostile_values_is_refused(changes, slug):
+    with pytest.raises(UnsoundSetupError) as refused:
+        certified(pyg.GCN(8, 8, 2, 3), weighted(), "edge_weight", threat=HOSTILE, **changes)
+    assert refused.value.slug == slug
+
+
+def test_neither_one_adversary_nor_possible_labels_are_claimed_of_hostile_values():
+    data = weighted()
+    run = certified(pyg.GCN(8, 8, 2, 3), data, "edge_weight", threat=HOSTILE)
+    for conclusion in (lambda: run.against_one_adversary(data), lambda: run.possible_labels(radius=1)):
+        with pytest.raises(UnsoundSetupError) as refused:
+            conclusion()
+        assert refused.value.slug == "no-proof"
+
+
+def test_hostile_values_need_values_and_another_target():
+    with pytest.raises(InvalidParameterError, match="hostile_edge_inputs"):
+        certified(pyg.GCN(8, 8, 2, 3), weighted(), threat=HOSTILE)
+    with pytest.raises(InvalidParameterError, match="min_distance"):
+        graycert.NodeFeatureThreat(hostile_edge_inputs=True)

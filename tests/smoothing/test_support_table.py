@@ -27,6 +27,8 @@ EXAMPLES = {
     "features-only": {},
 }
 THREAT_EXAMPLES = {"node-features": {"min_distance": 1}}
+WITH_VALUES = graycert.NodeFeatureThreat(min_distance=1, hostile_edge_inputs=True)
+ADVERSARIES = {each.claimed_as: each for each in (*(kind() for kind in THREATS.values()), WITH_VALUES)}
 PLAIN = list(itertools.product(SMOOTHINGS, THREATS, RULES))
 CERTIFIED = [cell for cell in PLAIN if SMOOTHINGS[cell[0]].cell(*cell[1:]).status != "refused"]
 
@@ -71,7 +73,7 @@ def test_every_smoothing_has_an_example():
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 def test_every_cell_has_a_proof_compares_or_has_a_reason(smoothing):
-    for threat, rule, follows in itertools.product(THREATS, RULES, (None, *FOLLOWS)):
+    for threat, rule, follows in itertools.product(ADVERSARIES, RULES, (None, *FOLLOWS)):
         cell = SMOOTHINGS[smoothing].cell(threat, rule, follows)
         if cell.status == "proved":
             assert (DOCS / "proofs" / f"{cell.proof}.md").is_file(), cell
@@ -91,11 +93,24 @@ def test_every_cell_has_a_proof_compares_or_has_a_reason(smoothing):
 def test_the_first_claim_is_the_default(smoothing):
     kind = SMOOTHINGS[smoothing]
     for claim in kind.claims:
-        threat = THREATS[claim.threat]()
+        threat = ADVERSARIES[claim.threat]
         rule = kind.default_rule(threat, kind(**EXAMPLES[smoothing]).default_draws())
         assert kind.cell(claim.threat, rule).status == "proved"
         if graycert.UntilDecided in kind.draws_allowed:
             assert kind.default_rule(threat, graycert.UntilDecided()) == "sequential"
+
+
+@pytest.mark.parametrize("smoothing", SMOOTHINGS)
+def test_values_per_edge_have_a_proof_or_a_reason(smoothing):
+    kind = SMOOTHINGS[smoothing]
+    for name, adversary in ADVERSARIES.items():
+        cell = kind.edge_inputs_cell(adversary)
+        if cell.status == "proved":
+            assert (DOCS / "proofs" / f"{cell.proof}.md").is_file(), cell
+            assert name in {claim.threat for claim in kind.claims}
+        else:
+            assert (cell.status, cell.slug) == ("refused", "no-proof")
+            assert cell.reason.endswith(".")
 
 
 @pytest.mark.parametrize("cell", CERTIFIED, ids="-".join)

@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.data import Data
 
 import graycert
-from graycert.errors import InvalidParameterError
+from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose
 from graycert.training.module_loss import ModuleLoss
 from graycert.training.parts import Parts
@@ -117,7 +117,7 @@ def test_weights_are_those_of_a_textbook_loop(conv, edge_inputs):
 def test_masks_of_the_graph_or_of_the_caller():
     data = graph()
     by_graph, by_hand = Net(pyg.SAGEConv), Net(pyg.SAGEConv)
-    options = {"smoothing": SMOOTHING, "max_epochs": 2}
+    options = {"smoothing": SMOOTHING, "max_epochs": 2, "edge_inputs": ()}
     record = graycert.train(by_graph, data, **options)
     train_mask, validation_mask = data.train_mask, data.val_mask.nonzero()[:, 0].tolist()
     del data.train_mask, data.val_mask
@@ -135,7 +135,7 @@ def test_balanced_weights_and_balanced_accuracy_find_a_rare_class():
         "balanced": {"class_weight": "balanced", "stop_on": "balanced accuracy"},
     }.items():
         model = Net(pyg.SAGEConv)
-        record = graycert.train(model, data, smoothing=SMOOTHING, max_epochs=40, patience=40, **options)
+        record = graycert.train(model, data, smoothing=SMOOTHING, edge_inputs=(), max_epochs=40, patience=40, **options)
         with torch.no_grad():
             predicted = model(data.x, data.edge_index).argmax(dim=1)
         found[name] = float((predicted[data.y == 1] == 1).double().mean())
@@ -161,7 +161,7 @@ def test_one_logit_and_one_probability_are_trained_as_what_they_are():
         with pytest.raises(InvalidParameterError, match=r"Write: model = graycert\.as_node_classifier"):
             graycert.train(model, data, smoothing=SMOOTHING)
         adapted = graycert.as_node_classifier(model, output=output)
-        record = graycert.train(adapted, data, smoothing=SMOOTHING, max_epochs=20, learning_rate=0.01)
+        record = graycert.train(adapted, data, smoothing=SMOOTHING, edge_inputs=(), max_epochs=20, learning_rate=0.01)
         losses.append(record.best_validation_loss)
         assert float(model.ablation_token.detach().abs().max()) > 0
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
@@ -199,7 +199,7 @@ def test_global_random_state_and_data_are_left_alone():
     ],
 )
 def test_refusals(changes, message):
-    arguments = {"model": Net(pyg.SAGEConv), "data": graph(), "smoothing": SMOOTHING, **changes}
+    arguments = {"model": Net(pyg.SAGEConv), "data": graph(), "smoothing": SMOOTHING, "edge_inputs": (), **changes}
     with pytest.raises(InvalidParameterError, match=message):
         graycert.train(arguments.pop("model"), arguments.pop("data"), **arguments)
 
@@ -209,10 +209,10 @@ def test_labels_beyond_the_outputs_and_unknown_labels():
     data.y = data.y.clone()
     data.y[data.train_mask.nonzero()[0, 0]] = -1
     with pytest.raises(InvalidParameterError, match="whose label is unknown"):
-        graycert.train(Net(pyg.SAGEConv), data, smoothing=SMOOTHING)
+        graycert.train(Net(pyg.SAGEConv), data, smoothing=SMOOTHING, edge_inputs=())
     data.y[:] = 2
     with pytest.raises(InvalidParameterError, match="got 2 outputs and label 2"):
-        graycert.train(Net(pyg.SAGEConv), data, smoothing=SMOOTHING)
+        graycert.train(Net(pyg.SAGEConv), data, smoothing=SMOOTHING, edge_inputs=())
 
 
 def test_parts_of_a_graph_hold_the_whole_graph():
@@ -220,3 +220,16 @@ def test_parts_of_a_graph_hold_the_whole_graph():
     assert isinstance(parts.train.data, Data)
     assert parts.train.data is parts.whole.data
     assert parts.whole.nodes.numel() == 60
+
+
+def test_values_per_edge_are_asked_for_and_follow_an_inductive_split():
+    data = graph()
+    with pytest.raises(UnsoundSetupError) as refused:
+        graycert.train(Net(pyg.GraphConv), data, smoothing=SMOOTHING)
+    assert refused.value.slug == "edge-inputs-unsaid"
+    split = graycert.inductive_split(data, seed=0, per_class=5)
+    for part in (split.train, split.validation, split.test):
+        numbers = {tuple(edge): number for number, edge in enumerate(data.edge_index.T.tolist())}
+        chosen = [numbers[tuple(edge)] for edge in part.original[part.data.edge_index].T.tolist()]
+        assert torch.equal(part.data.edge_weight, data.edge_weight[chosen])
+    graycert.train(Net(pyg.GraphConv), split, smoothing=SMOOTHING, edge_inputs=("edge_weight",), max_epochs=2)

@@ -152,6 +152,7 @@ def examine_model(
     validate_data(data)
     refuse_batch(data)
     chosen = chosen_edge_inputs(model, data, edge_inputs)
+    check_precision(model, data, edge_inputs=chosen)
     check_integer("num_draws", num_draws, at_least=1)
     seed = check_seed(seed)
     if num_layers is not None:
@@ -159,7 +160,6 @@ def examine_model(
     require_skip_logits(model)
     with undisturbed():
         given, edges = with_edge_inputs(model, data, chosen)
-        check_precision(given, data, edges=edges)
         pristine = private_copy(given).cpu()
         with torch.inference_mode(), evaluation_mode(pristine):
             outside = OutsideState(pristine)

@@ -28,6 +28,15 @@ class AuditCheck:
     detail: str
     slug: str = ""
 
+    def require(self) -> None:
+        """Raise if it failed.
+
+        Raises:
+            UnsoundSetupError: With its slug.
+        """
+        if not self.passed:
+            raise UnsoundSetupError(self.slug, self.detail)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AuditReport:
@@ -70,8 +79,7 @@ class AuditReport:
             UnsoundSetupError: With the slug of that check.
         """
         for check in self.checks:
-            if not check.passed:
-                raise UnsoundSetupError(check.slug, check.detail)
+            check.require()
 
     def __str__(self) -> str:
         """Return one line per check."""

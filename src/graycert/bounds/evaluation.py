@@ -120,9 +120,9 @@ def delta_bounds(
 
 def evaluate_bounds(adjacency: Adjacency, targets: ArrayLike, *, threat: Threat, **options: Any) -> DeltaBounds:
     """Do the work of `delta_bounds`, with an array of p_d in the order of ``adjacency``."""
-    if isinstance(threat, NodeFeatureThreat):
+    if isinstance(threat, NodeFeatureThreat) and not threat.hostile_edge_inputs:
         return evaluate_deltas(adjacency, targets, threat=threat, **options)
-    if isinstance(threat, NodeThreat | EdgeDeletionThreat):
+    if isinstance(threat, NodeFeatureThreat | NodeThreat | EdgeDeletionThreat):
         from graycert.bounds.structural_deltas import structural_deltas
 
         return structural_deltas(adjacency, targets, threat=threat, **options)

@@ -1,4 +1,4 @@
-"""Δ̄ for adversaries who delete or insert nodes, or delete edges."""
+"""Δ̄ for adversaries who delete or insert nodes, delete edges, or set the values of edges."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from graycert.bounds.structural import edge_deletion_bounds
 from graycert.errors import UnsoundSetupError
 from graycert.graph import Adjacency, SimplePathCounts, graph_fingerprint, simple_path_blocks
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
-from graycert.threats import EdgeDeletionThreat, NodeThreat
+from graycert.threats import EdgeDeletionThreat, NodeFeatureThreat, NodeThreat
 
 
 def structural_deltas(
@@ -23,7 +23,7 @@ def structural_deltas(
     targets: ArrayLike,
     *,
     smoothing: InterceptionSmoothing,
-    threat: NodeThreat | EdgeDeletionThreat,
+    threat: NodeThreat | EdgeDeletionThreat | NodeFeatureThreat,
     num_layers: int,
     max_radius: int | None = 20,
     bound: str = "auto",
@@ -47,7 +47,9 @@ def structural_deltas(
         adjacency: The graph at hand.
         targets: Distinct node indices, shape (num_targets,).
         smoothing: The probabilities p_d > 0 and p_a. Ablation does not hide structure, so p_a plays no part.
-        threat: ``NodeDeletionThreat``, ``NodeInsertionThreat`` or ``EdgeDeletionThreat``.
+        threat: ``NodeDeletionThreat``, ``NodeInsertionThreat``, ``EdgeDeletionThreat``, or ``NodeFeatureThreat`` with
+            ``hostile_edge_inputs``: changed values of the edges of ρ nodes are noticed along the paths along which
+            their absence is, one hop further than the model has steps, whatever its convolutions.
         num_layers: Number of message-passing steps k of the model, >= 1.
         max_radius: Largest number of deleted or inserted nodes, or deleted edges, >= 1; None as in `delta_bounds`, but
             not for edges.
@@ -78,13 +80,16 @@ def structural_deltas(
         Scholten et al. (2022), Section 5 "Threat model extensions"; docs/proofs/structural_threats.md.
     """
     p_delete = _p_delete(smoothing)
-    reach = threat.reach(num_layers)
-    if isinstance(threat, NodeThreat):
+    if isinstance(threat, NodeFeatureThreat):  # the first step may count values, as degrees are counted
+        reach = check_integer("num_layers", num_layers, at_least=1) + 1
+    else:
+        reach = threat.reach(num_layers)
+    if not isinstance(threat, EdgeDeletionThreat):
         found = evaluate_deltas(
             adjacency,
             targets,
             smoothing=InterceptionSmoothing(p_delete=p_delete, p_ablate=0.0),
-            threat=threat.hostile_nodes(),
+            threat=threat.hostile_nodes() if isinstance(threat, NodeThreat) else threat.features_alone(),
             num_layers=reach,
             max_radius=max_radius,
             bound=bound,

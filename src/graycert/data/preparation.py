@@ -85,11 +85,16 @@ def prepare_graph(
 def select_nodes(data: Data, nodes: Tensor) -> Data:
     """Return the subgraph induced by ``nodes``: distinct indices in ascending order, shape (num_kept,).
 
-    Features, labels, masks and node ids follow; without node ids, the old node numbers become the ids.
+    Features, labels, masks, node ids and values per edge follow; without node ids, the old node numbers become the ids.
     """
     num_nodes = count_nodes(data)
-    edge_index, _ = subgraph(nodes, data.edge_index, relabel_nodes=True, num_nodes=num_nodes)
+    edge_index, _, stays = subgraph(
+        nodes, data.edge_index, relabel_nodes=True, num_nodes=num_nodes, return_edge_mask=True
+    )
     result = Data(edge_index=edge_index)
+    for name in set(data.keys()) - _KNOWN:
+        if isinstance(data[name], Tensor) and data.is_edge_attr(name):
+            result[name] = data[name][stays]
     for name in ("x", "y", *_MASKS):
         if data.get(name) is not None:
             result[name] = data[name][nodes]

@@ -59,8 +59,8 @@ def _checked(name: str, value: Any, num_edges: int) -> NDArray[Any]:
     if name in ("x", "edge_index") or not hasattr(value, "detach") or shape[:1] != (num_edges,) or 0 in shape:
         found = f"shape {shape}" if shape else "nothing" if value is None else type(value).__name__
         raise InvalidParameterError(
-            f"`edge_inputs` must name tensors of `data` with a row for each of its {num_edges:,} edges, got {name!r}, "
-            f"which is {found}."
+            f"`edge_inputs` must name tensors of the graph with a row for each of its {num_edges:,} edges, got "
+            f"{name!r}, which is {found}."
         )
     try:
         array = as_array(value)

@@ -158,7 +158,7 @@ def chosen_edge_inputs(model: Any, data: Any, names: Sequence[str] | None) -> tu
         return None
     if isinstance(names, str):
         raise InvalidParameterError(
-            f'`edge_inputs` must be a tuple of names, got the text {names!r}. Write edge_inputs=("{names}",).'
+            f'`edge_inputs` must be a tuple of names, got {names!r}. Write edge_inputs=("{names}",).'
         )
     chosen = tuple(names)
     if len(set(chosen)) != len(chosen) or not all(isinstance(name, str) for name in chosen):

@@ -1,18 +1,22 @@
 """Do model and features have floating-point types that go together? Asked before anything is drawn."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from itertools import chain
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from graycert.errors import InvalidParameterError
+from graycert.models.edge_inputs import with_edge_inputs
 
 _EXACT_ENOUGH = (torch.float32, torch.float64)
 
 
-def check_precision(model: Any, data: Any, *, edges: Tensor | None = None, device: torch.device | None = None) -> None:
+def check_precision(
+    model: Any, data: Any, *, edge_inputs: Sequence[str] | None = None, device: torch.device | None = None
+) -> None:
     """Refuse a model that cannot be run on the features as they are, naming the cast that mends it.
 
     Float32 and float64 go through if the model has no other type. Whatever else there is (half precision, or types that
@@ -21,7 +25,7 @@ def check_precision(model: Any, data: Any, *, edges: Tensor | None = None, devic
     Args:
         model: The model; left as it is. What is no module is let through: the audit refuses it.
         data: Graph with ``x`` and ``edge_index``.
-        edges: What the model is called with instead of ``edge_index``, see `with_edge_inputs`.
+        edge_inputs: Names of values per edge that the model is given.
         device: Where the model is to run; default where its parameters are.
 
     Raises:
@@ -34,10 +38,10 @@ def check_precision(model: Any, data: Any, *, edges: Tensor | None = None, devic
     if kinds <= {data.x.dtype} and data.x.dtype in _EXACT_ENOUGH:
         return
     where = device or next((values.device for values in parameters), torch.device("cpu"))
-    edges = data.edge_index if edges is None else edges
+    given, edges = with_edge_inputs(model, data, edge_inputs)
     try:
         with torch.inference_mode():
-            deepcopy(model).to(where).eval()(data.x.to(where, copy=True), edges.to(where, copy=True))
+            deepcopy(given).to(where).eval()(data.x.to(where, copy=True), edges.to(where, copy=True))
     except Exception as error:  # whatever it raises: the same model in one common type is what can be certified
         names = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds)) or "no numbers"
         if kinds <= {data.x.dtype}:

@@ -71,7 +71,7 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
     fixed = [
         ("Smoothing", s.smoothing.name),
         *_parameters(s.smoothing),
-        ("Threat", f"{s.threat.name}: {s.threat.describe()}"),
+        ("Threat", f"{s.threat.claimed_as}: {s.threat.describe()}"),
         ("Message-passing steps", _steps(s)),
         *([("Values per edge", ", ".join(s.edge_inputs))] if s.edge_inputs else []),
         *([] if s.draws is None else _parameters(s.draws)),

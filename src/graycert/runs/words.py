@@ -50,10 +50,11 @@ def assumption(setup: Setup) -> str:
 def given_per_edge(setup: Setup) -> str:
     """Return in words what is assumed of the values per edge that the model is given."""
     names = ", ".join(setup.edge_inputs or ())
+    hostile = getattr(setup.threat, "hostile_edge_inputs", False)
+    fixed = "" if hostile else "; like the structure, they are fixed: hostile nodes do not change them"
     return (
-        f"Each surviving edge brings its own {names} to the model. Like the structure, these values are fixed: hostile "
-        "nodes do not change them, and, by the word of the user, they were not computed from features. Edges that join "
-        "the same two nodes in the same direction are deleted together."
+        f"Each surviving edge brings its own {names} to the model. By the word of the user, these values were not "
+        f"computed from features{fixed}. Edges that join the same two nodes in the same direction are deleted together."
     )
 
 
@@ -275,7 +276,7 @@ def summary_record(certificates: Certificates) -> dict[str, Any]:
         "warning": "" if s.the_rule.is_sound else NOT_SOUND,
         "statement": list(statement(c)),
         "smoothing": s.smoothing.name,
-        "threat": s.threat.name,
+        "threat": s.threat.claimed_as,
         "radius_counts": s.threat.unit,
         "rule": s.rule,
         "alpha": s.alpha,

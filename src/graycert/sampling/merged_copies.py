@@ -54,7 +54,7 @@ class MergedCopies:
     def batches(self, smoothing: AnySmoothing, stream: CoinStream, samples: Tensor) -> Iterator[DrawnBatch]:
         """Yield batches that hold the given samples, in order."""
         sources, receivers, *values = self.field.edge_index.numpy()  # sorted by receiver
-        carried = np.ascontiguousarray(values[0] if values else sources[:0])
+        carried = np.ascontiguousarray(values[0]) if values else None
         num_nodes = self.field.nodes.numel()
         indptr = np.searchsorted(receivers, np.arange(num_nodes + 1))
         nodes = CoinKeys.of(stream, "node", self.field.nodes.numpy(), smoothing.p_ablate)
@@ -89,7 +89,7 @@ def _merge(
     edge_coins: tuple[int, IntArray, IntArray],
     indptr: IntArray,
     sources: IntArray,
-    carried: IntArray,
+    carried: IntArray | None,
     targets: IntArray,
     depth: int,
     leaves_are_tokens: bool,
@@ -98,20 +98,20 @@ def _merge(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return rows, edges and the node of each target, from ``first_target`` of the first sample as far as fits.
 
-    ``carried`` holds which values each edge carries, or nothing. ``step`` targets are taken at a time. Row ``n`` is the
-    token. ``tree[l, u]`` is the merged node that stands for u where its output of layer l is needed.
+    ``carried`` holds which values each edge carries, or is None, for which another kernel is compiled. ``step`` targets
+    are taken at a time. Row ``n`` is the token. ``tree[l, u]`` is the merged node that stands for u where its output of
+    layer l is needed.
     """
     n = indptr.size - 1
     shown, survives = np.empty(n, dtype=np.bool_), np.empty(sources.size, dtype=np.bool_)
     needed_in, members = np.zeros((depth + 1, n), dtype=np.int64), np.empty((depth + 1, n), dtype=np.int64)
     tree, size = np.empty((depth + 1, n), dtype=np.int64), np.empty(depth + 1, dtype=np.int64)
     outputs = np.empty(samples.size * targets.size - first_target, dtype=np.int64)
-    messages, brought = np.empty(sources.size, dtype=np.int64), np.empty(carried.size, dtype=np.int64)
+    messages, brought = np.empty(sources.size, dtype=np.int64), np.empty(sources.size, dtype=np.int64)
     leaf = np.full(n + 1, -1, dtype=np.int64)
     nodes, count = np.empty((1024, 6), dtype=np.int64), 0
-    has_values = carried.size > 0
     senders, end = np.empty(4096, dtype=np.int64), 0
-    values = np.empty(4096 if has_values else 0, dtype=np.int64)
+    values = np.empty(4096, dtype=np.int64)
     known, filled = np.full(4096, -1, dtype=np.int64), 0
     lists, done, drawn, part = 0, 0, -1, 0
 
@@ -172,11 +172,11 @@ def _merge(
                             if nodes[last, _CLONE] < 0:
                                 low, high = nodes[last - 1, _END] if last else 0, nodes[last, _END]
                                 senders = _with_room(senders, end + high - low)
-                                if has_values:
+                                if carried is not None:
                                     values = _with_room(values, end + high - low)
                                 for i in range(low, high):
                                     senders[end] = count if senders[i] == last else senders[i]
-                                    if has_values:
+                                    if carried is not None:
                                         values[end] = values[i]
                                     end += 1
                                 nodes[last, _CLONE] = count
@@ -189,7 +189,7 @@ def _merge(
                     previous = v
                     messages[length] = sender
                     code = mix(code ^ sender)
-                    if has_values:
+                    if carried is not None:
                         brought[length] = carried[e]
                         code = mix(code ^ carried[e])
                     length += 1
@@ -201,14 +201,14 @@ def _merge(
                     continue
                 slot = code & (known.size - 1)
                 while known[slot] >= 0 and not _same(
-                    nodes, senders, values, known[slot], row, code, messages, brought, length
+                    nodes, senders, values, carried, known[slot], row, code, messages, brought, length
                 ):
                     slot = (slot + 1) & (known.size - 1)
                 if known[slot] < 0:
                     known[slot] = count
                     filled += 1
                     senders = _with_room(senders, end + length)
-                    if has_values:
+                    if carried is not None:
                         values = _with_room(values, end + length)
                         values[end : end + length] = brought[:length]
                     for i in range(length):
@@ -224,9 +224,12 @@ def _merge(
             outputs[done] = tree[depth, u]
             done += 1
 
-    edge_index = np.empty((3 if has_values else 2, end), dtype=np.int64)
+    rows = 2
+    if carried is not None:
+        rows = 3
+    edge_index = np.empty((rows, end), dtype=np.int64)
     edge_index[0] = senders[:end]
-    if has_values:
+    if carried is not None:
         edge_index[2] = values[:end]
     low = 0
     for node in range(count):
@@ -261,6 +264,7 @@ def _same(
     nodes: IntArray,
     senders: IntArray,
     values: IntArray,
+    carried: IntArray | None,
     node: int,
     row: int,
     code: int,
@@ -276,7 +280,7 @@ def _same(
         sender = node if messages[i] == _SELF else messages[i]
         if senders[low + i] != sender:
             return False
-    if brought.size > 0:
+    if carried is not None:
         for i in range(length):
             if values[low + i] != brought[i]:
                 return False

@@ -37,7 +37,7 @@ class Claim:
     """What is proved of a smoothing against one threat.
 
     Args:
-        threat: Name of the threat.
+        threat: Name of the threat (`Threat.claimed_as`).
         proofs: Page of docs/proofs for each rule, by its name, the default first; empty for a rule that proves nothing
             and only compares with published numbers.
         follows: Page of docs/proofs for what else follows from votes, by its name.
@@ -201,7 +201,7 @@ class Smoothing(Parameters, ABC):
         """Return the rule if none is asked for."""
         if isinstance(draws, UntilDecided):
             return "sequential"
-        found = next((claim for claim in cls.claims if claim.threat == threat.name), cls.claims[0])
+        found = next((claim for claim in cls.claims if claim.threat == threat.claimed_as), cls.claims[0])
         return next(iter(found.proofs))
 
     @classmethod
@@ -257,15 +257,15 @@ class Smoothing(Parameters, ABC):
     @classmethod
     def edge_inputs_cell(cls, threat: Threat) -> Cell:
         """Say whether models that are given values per edge are certified against a threat."""
-        page = cls.edge_inputs_proofs.get(threat.name)
+        page = cls.edge_inputs_proofs.get(threat.claimed_as)
         if page is not None:
             return Cell(status="proved", proof=page)
         return Cell(
             status="refused",
             slug="no-proof",
             reason=f"Nothing is proved about values per edge with the smoothing '{cls.name}' and the threat "
-            f"'{threat.name}'. Certify the model without them, edge_inputs=(), or with another smoothing, such as "
-            "InterceptionSmoothing against NodeFeatureThreat.",
+            f"'{threat.claimed_as}'. Certify the model without them, edge_inputs=(), or with another smoothing, "
+            "such as InterceptionSmoothing against NodeFeatureThreat.",
         )
 
     @classmethod
@@ -283,7 +283,7 @@ class Smoothing(Parameters, ABC):
         """
         check_choice("bound", bound, self.bounds, hint=f"These are the bounds of the smoothing '{self.name}'.")
         if isinstance(draws, UntilDecided):
-            self.cell(threat.name, rule, "early stopping").require()
+            self.cell(threat.claimed_as, rule, "early stopping").require()
         allowed = " or ".join(f"graycert.{each.__name__}" for each in self.draws_allowed)
         if self.draws_allowed and not isinstance(draws, self.draws_allowed):
             raise InvalidParameterError(
@@ -295,7 +295,7 @@ class Smoothing(Parameters, ABC):
                 f"`draws` must be None for the smoothing '{self.name}', because nothing is drawn, got {draws!r}. Leave "
                 "it out."
             )
-        self.cell(threat.name, rule).require()
+        self.cell(threat.claimed_as, rule).require()
         if rule == "sequential" and not isinstance(draws, UntilDecided):
             raise InvalidParameterError(
                 f"`draws` must be graycert.UntilDecided for the rule 'sequential', got {draws!r}. It needs votes batch "

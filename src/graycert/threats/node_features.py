@@ -7,7 +7,7 @@ import numpy as np
 from graycert._parameters import parameter
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_integer, check_mask
-from graycert.errors import InvalidParameterError
+from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.threats.threat import Threat
 
 
@@ -18,21 +18,28 @@ class NodeFeatureThreat(Threat):
     A node is eligible for a target if it is at least ``min_distance`` hops away from it (the length of the
     shortest directed path from the node to the target) and is not trusted. The graph structure is fixed.
 
+    Values per edge (`graycert.certify`, ``edge_inputs``) are fixed, too, unless ``hostile_edge_inputs``: then hostile
+    nodes also set those of every edge into and out of them, as the amount of a payment is the payer's choice. Ablation
+    does not hide such values, so that radii are those of deleted nodes, one hop further.
+
     Args:
         min_distance: Smallest hop distance of a hostile node to its target, >= 0; 0 includes the target itself,
             1 only other nodes, 2 only nodes that are not direct in-neighbours.
         trusted: Nodes that are never hostile: boolean, shape (num_nodes,), True where trusted, or distinct names in
             ``data.node_ids``, which `certify` looks up; None trusts none.
+        hostile_edge_inputs: Whether hostile nodes also set the values per edge of all edges that they touch; needs
+            ``min_distance`` >= 1.
 
     Raises:
-        InvalidParameterError: If ``min_distance`` is negative or ``trusted`` is neither a boolean vector nor names.
+        InvalidParameterError: If ``min_distance`` is negative, or 0 with ``hostile_edge_inputs``, or ``trusted`` is
+            neither a boolean vector nor names.
 
     Example:
         >>> NodeFeatureThreat(min_distance=1).includes_target
         False
 
     References:
-        Scholten et al. (2022), Section 2.
+        Scholten et al. (2022), Section 2; docs/proofs/edge_inputs.md (values per edge).
     """
 
     name = "node-features"
@@ -41,6 +48,9 @@ class NodeFeatureThreat(Threat):
     trusted: BoolArray | None = parameter(
         default=None, option="nodes", per="node", help="Nodes that are never hostile."
     )
+    hostile_edge_inputs: bool = parameter(
+        default=False, option=None, help="Hostile nodes also set the values of every edge that they touch."
+    )
 
     def __post_init__(self) -> None:
         """Check the domains."""
@@ -48,6 +58,15 @@ class NodeFeatureThreat(Threat):
             "min_distance", self.min_distance, at_least=0, hint="It counts hops from a hostile node to its target."
         )
         object.__setattr__(self, "min_distance", distance)
+        if not isinstance(self.hostile_edge_inputs, bool):
+            raise InvalidParameterError(
+                f"`hostile_edge_inputs` must be True or False, got {self.hostile_edge_inputs!r}."
+            )
+        if self.hostile_edge_inputs and distance == 0:
+            raise InvalidParameterError(
+                "`min_distance` must be >= 1 with `hostile_edge_inputs`, got 0: a hostile target sets the values of "
+                "all edges into itself. Use NodeFeatureThreat(min_distance=1, hostile_edge_inputs=True)."
+            )
         if self.trusted is not None:
             trusted = np.array(self.trusted)
             names = trusted.ravel().tolist()
@@ -65,6 +84,11 @@ class NodeFeatureThreat(Threat):
             object.__setattr__(self, "trusted", trusted)
 
     @property
+    def claimed_as(self) -> str:
+        """Under which name proofs are claimed."""
+        return "node-features-and-edge-inputs" if self.hostile_edge_inputs else self.name
+
+    @property
     def includes_target(self) -> bool:
         """Whether a target may be hostile itself (unless it is trusted)."""
         return self.min_distance == 0
@@ -74,12 +98,24 @@ class NodeFeatureThreat(Threat):
 
         Raises:
             InvalidParameterError: If ``trusted`` does not have one entry per node.
+            UnsoundSetupError: ``no-proof``, with ``hostile_edge_inputs``: who could send a message does not say who
+                touches an edge.
         """
+        if self.hostile_edge_inputs:
+            raise UnsoundSetupError(
+                "no-proof",
+                "Nothing is proved here about hostile nodes that set values of edges, `hostile_edge_inputs`. certify "
+                "with InterceptionSmoothing and delta_bounds cover it.",
+            )
         mask = distances >= self.min_distance
         if self.trusted is not None:
             trusted = check_mask("trusted", self.trusted, num_nodes=num_nodes)
             mask = mask & ~trusted[sources]
         return mask
+
+    def features_alone(self) -> "NodeFeatureThreat":
+        """Return the same hostile nodes, who set nothing but features."""
+        return NodeFeatureThreat(min_distance=self.min_distance, trusted=self.trusted)
 
     def describe(self) -> str:
         """Return the threat in words, to follow "hostile nodes".
@@ -88,6 +124,10 @@ class NodeFeatureThreat(Threat):
             >>> NodeFeatureThreat(min_distance=2).describe()
             'at distance >= 2 from the target'
         """
+        return self._where + (", who also set the values of their edges" if self.hostile_edge_inputs else "")
+
+    @property
+    def _where(self) -> str:
         where = {0: "anywhere, the target included", 1: "other than the target"}.get(
             self.min_distance, f"at distance >= {self.min_distance} from the target"
         )
@@ -99,15 +139,18 @@ class NodeFeatureThreat(Threat):
     @property
     def statement(self) -> str:
         """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
+        edges = ", and the values of all edges into and out of them," if self.hostile_edge_inputs else ""
         return (
-            f"whatever the features of up to ρ hostile nodes ({self.describe()}) are set to. The graph structure is "
-            "fixed."
+            f"whatever the features of up to ρ hostile nodes ({self._where}){edges} are set to. The graph "
+            "structure is fixed."
         )
 
     def is_no_wider_than(self, before: Threat) -> bool:
-        """Whether every node that may be hostile here might have been hostile before."""
+        """Whether every node that may be hostile here might have been hostile before, and no less so."""
         if not isinstance(before, NodeFeatureThreat):
-            return super().is_no_wider_than(before)
+            return super().is_no_wider_than(before) and not self.hostile_edge_inputs
+        if self.hostile_edge_inputs and not before.hostile_edge_inputs:
+            return False
         was, now = before.trusted, self.trusted
         kept = was is None or (now is not None and now.shape == was.shape and bool((now | ~was).all()))
         return self.min_distance >= before.min_distance and kept

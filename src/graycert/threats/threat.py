@@ -21,6 +21,11 @@ class Threat(Parameters):
     within_field: ClassVar[bool] = True
 
     @property
+    def claimed_as(self) -> str:
+        """Under which name proofs are claimed: that of the class, unless a parameter makes it another adversary."""
+        return self.name
+
+    @property
     @abstractmethod
     def includes_target(self) -> bool:
         """Whether a target may be hostile itself (unless it is trusted)."""

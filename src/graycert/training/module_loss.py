@@ -110,8 +110,6 @@ def values_per_edge(data: Any, names: Sequence[str]) -> Mapping[str, Tensor]:
     Raises:
         InvalidParameterError: If one has no row per edge.
     """
-    if isinstance(names, str):
-        raise InvalidParameterError(f'`edge_inputs` must be a tuple of names, got {names!r}. Write ("{names}",).')
     num_edges = int(data.edge_index.size(1))
     for name in names:
         value = data.get(name)
@@ -119,7 +117,7 @@ def values_per_edge(data: Any, names: Sequence[str]) -> Mapping[str, Tensor]:
             found = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else "none"
             raise InvalidParameterError(
                 f"`edge_inputs` must name tensors of the graph with a row for each of its {num_edges} edges, got "
-                f"{name!r} with {found}. A split by inductive_split keeps none: use transductive_split or masks."
+                f"{name!r} with {found}."
             )
     return {name: data[name] for name in names}
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
+from graycert.models.edge_inputs import chosen_edge_inputs
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.training.fit import VALIDATION_DRAWS, check_features, check_hyperparameters, fit
@@ -29,7 +30,7 @@ def train(
     train_mask: Any = None,
     validation_mask: Any = None,
     class_weight: ClassWeight = None,
-    edge_inputs: Sequence[str] = (),
+    edge_inputs: Sequence[str] | None = None,
     stop_on: StopOn = "loss",
     learning_rate: float = 1e-3,
     weight_decay: float = 5e-4,
@@ -55,7 +56,8 @@ def train(
         train_mask: Nodes to train on: boolean (num_nodes,) or indices; default ``data.train_mask``.
         validation_mask: Nodes to stop on; default ``data.val_mask``.
         class_weight: Weight of each class in the loss; "balanced" gives all the same say; default by their numbers.
-        edge_inputs: Names of values per edge of ``data`` that follow surviving edges into ``forward``.
+        edge_inputs: Names of values per edge of ``data`` that follow surviving edges into ``forward``; () for none, as
+            must be said where ``data`` has some that ``forward`` takes.
         stop_on: What is best on the validation nodes: "loss", "accuracy" or "balanced accuracy" (averaged over
             classes); of equal accuracies the one with the lower loss.
         learning_rate: Of Adam, > 0.
@@ -70,6 +72,7 @@ def train(
 
     Raises:
         InvalidParameterError: If an argument is out of range, labels are missing, or the loss is not finite.
+        UnsoundSetupError: ``edge-inputs-unsaid``.
 
     References:
         Scholten et al. (2022), Appendix "Hyperparameters".
@@ -100,7 +103,7 @@ def train(
 
 
 def _objectives(
-    model: nn.Module, parts: Parts, smoothing: InterceptionSmoothing, edge_inputs: Sequence[str], seed: int
+    model: nn.Module, parts: Parts, smoothing: InterceptionSmoothing, edge_inputs: Sequence[str] | None, seed: int
 ) -> tuple[AnyObjective, AnyObjective, int]:
     """Return what is minimised, what is looked at, and the number of classes."""
     pairs = ((parts.train, Purpose.TRAINING), (parts.validation, Purpose.VALIDATION))
@@ -113,8 +116,9 @@ def _objectives(
             )
         training, validation = (SmoothedLoss(model, *given) for given in placed)
         return training, validation, model.config.num_classes
-    num_classes = num_classes_of(model, parts.train, edge_inputs)
-    first, second = (ModuleLoss(model, *given, edge_inputs) for given in placed)
+    chosen = chosen_edge_inputs(model, parts.whole.data, edge_inputs) or ()
+    num_classes = num_classes_of(model, parts.train, chosen)
+    first, second = (ModuleLoss(model, *given, chosen) for given in placed)
     return first, second, num_classes
 
 

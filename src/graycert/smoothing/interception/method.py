@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graycert._compilation import announced
 from graycert._types import IntArray
-from graycert.audit import convolution_of, refuse_exposed_target
+from graycert.audit import check_hostile_values, convolution_of, refuse_exposed_target
 from graycert.bounds import PATH_BOUNDS, check_bound, evaluate_bounds
 from graycert.bounds.single_source_matrix import single_source_matrix
 from graycert.bounds.two_level import load_kernels
@@ -49,6 +49,7 @@ class InterceptionMethod(Method):
         """Audit the model, count its steps, and find what its messages depend on."""
         self.refuse(problem)
         problem, audit = audited(problem, ablation_token=problem.ablation_token)
+        _refuse_far_values(problem)
         check_bound(problem.setup.bound, num_layers=audit.num_layers)
         if audit.reads_num_nodes and isinstance(problem.threat, NodeThreat):
             raise UnsoundSetupError(
@@ -173,6 +174,19 @@ class InterceptionMethod(Method):
             threat=threat,
             num_layers=problem.num_layers,
         )
+
+
+def _refuse_far_values(problem: Problem) -> None:
+    """Refuse a model that notices hostile values of edges farther away than its bound says."""
+    if problem.setup.edge_inputs and getattr(problem.threat, "hostile_edge_inputs", False):
+        check_hostile_values(
+            problem.model,
+            problem.data,
+            problem.setup.edge_inputs,
+            reach=problem.num_layers + 1,
+            ablation_token=problem.ablation_token,
+            seed=problem.setup.seed,
+        ).require()
 
 
 def _resolved(setup: Setup) -> Threat:

@@ -72,6 +72,10 @@ class InterceptionSmoothing(Smoothing):
             },
             follows={"possible labels": "prediction_sets", "one adversary": "collective"},
         ),
+        Claim(
+            threat="node-features-and-edge-inputs",
+            proofs={"sound": "edge_inputs", "difference": "edge_inputs", "sequential": "edge_inputs", "paper": ""},
+        ),
         Claim(threat="node-deletion", proofs=_STRUCTURAL),
         Claim(threat="node-insertion", proofs=_STRUCTURAL),
         Claim(threat="edge-deletion", proofs=_STRUCTURAL),
@@ -134,7 +138,9 @@ class InterceptionSmoothing(Smoothing):
             column="undecided",
         ),
     )
-    edge_inputs_proofs = MappingProxyType({"node-features": "edge_inputs"})
+    edge_inputs_proofs = MappingProxyType(
+        {"node-features": "edge_inputs", "node-features-and-edge-inputs": "edge_inputs"}
+    )
     method_home = "graycert.smoothing.interception.method"
 
     p_delete: float | FloatArray = parameter(
