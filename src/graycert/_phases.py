@@ -1,4 +1,4 @@
-"""Wall time of each phase of a certification: preparation, audit, bounds, draws, conclusion."""
+"""Wall time of each phase of a certification: preparation, audit, bounds, choice of the engine, draws, conclusion."""
 
 import math
 import time
@@ -8,7 +8,7 @@ from typing import Any
 
 from graycert.errors import InvalidParameterError
 
-PHASES = ("preparation", "audit", "bounds", "draws", "conclusion")
+PHASES = ("preparation", "audit", "bounds", "engine", "draws", "conclusion")
 """In the order in which they begin."""
 
 

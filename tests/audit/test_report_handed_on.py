@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
-from torch_geometric.nn import GCN, SAGEConv
+from torch_geometric.nn import GCN, GCNConv, SAGEConv
 
 import graycert
 from graycert.errors import InvalidParameterError, UnsoundSetupError
@@ -150,6 +150,26 @@ def test_what_is_asked_must_be_what_was_audited(model, data, asked, differs):
     report = graycert.audit_model(model, data)
     with pytest.raises(InvalidParameterError, match=rf"differs in {differs}\."):
         graycert.certify(model, data, audit=report, **{**ASKED, **asked})
+
+
+def test_values_per_edge_belong_to_what_was_audited(data):
+    class Weighted(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = GCNConv(5, 3)
+
+        def forward(self, x, edge_index, edge_weight=None):
+            return self.conv(x, edge_index, edge_weight)
+
+    model, given = Weighted().eval(), ("edge_weight",)
+    data.edge_weight = torch.rand(data.num_edges, generator=torch.Generator().manual_seed(1))
+    report = graycert.audit_model(model, data, edge_inputs=given)
+    assert graycert.certify(model, data, audit=report, edge_inputs=given, **ASKED).setup.edge_inputs == given
+    with pytest.raises(InvalidParameterError, match=r"differs in data, edge_inputs\."):
+        graycert.certify(model, data, audit=report, edge_inputs=(), **ASKED)
+    data.edge_weight[7] += 1e-6
+    with pytest.raises(InvalidParameterError, match=r"differs in data\."):
+        graycert.certify(model, data, audit=report, edge_inputs=given, **ASKED)
 
 
 def test_only_reports_as_this_process_made_them(model, data):

@@ -90,20 +90,21 @@ class InterceptionMethod(Method):
 
         def engine_for(targets: IntArray) -> Any:
             smoothing: Any = setup.smoothing.with_canonical_edges(problem.the_graph.in_columns)
-            return choose_engine(
-                problem.model,
-                problem.data,
-                targets,
-                smoothing=smoothing,
-                num_layers=problem.num_layers,
-                ablation_token=problem.ablation_token,
-                edge_inputs=setup.edge_inputs,
-                device=where.place(),
-                batch_size=where.batch_size,
-                engine=where.engine,
-                memory=where.memory,
-                say=where.say,
-            )
+            with problem.phases("engine"):
+                return choose_engine(
+                    problem.model,
+                    problem.data,
+                    targets,
+                    smoothing=smoothing,
+                    num_layers=problem.num_layers,
+                    ablation_token=problem.ablation_token,
+                    edge_inputs=setup.edge_inputs,
+                    device=where.place(),
+                    batch_size=where.batch_size,
+                    engine=where.engine,
+                    memory=where.memory,
+                    say=where.say,
+                )
 
         engine = engine_for(problem.targets)
         setup = classified(problem, num_classes=engine.num_classes, engine=engine.name)
