@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test test-processes test-all check docs bench bench-quick bench-large bench-tighter clean
+.PHONY: demo test test-processes test-all check docs bench bench-quick bench-large bench-targets bench-tighter clean
 
 demo: $(STAMP)  ## train on the embedded graph, certify its test nodes, write a report
 	@$(BIN)/graycert certify --graph wordnet_nouns --model gcn --learning-rate 0.01 --max-epochs 200 \
@@ -47,6 +47,7 @@ bench bench-quick: $(STAMP)  ## speed against the plain versions, and growth: wr
 	@mkdir -p $(RESULTS)
 	$(MEASURE)/machine.py --json $(RESULTS)/machine.json
 	$(MEASURE)/sampling.py $(QUICK) --json $(RESULTS)/sampling.json
+	$(MEASURE)/certify.py $(ROUNDS) --json $(RESULTS)/certify.json
 	$(MEASURE)/foreign_models.py $(ROUNDS) --draws 64 --json $(RESULTS)/foreign_models.json
 	$(MEASURE)/training.py $(or $(ROUNDS),--rounds 3) --json $(RESULTS)/training.json
 	$(MEASURE)/bounds.py $(QUICK) --json $(RESULTS)/bounds.json
@@ -58,6 +59,10 @@ bench bench-quick: $(STAMP)  ## speed against the plain versions, and growth: wr
 bench-large: $(STAMP)  ## every node of the large WordNet graph, for the page of `make bench`
 	@mkdir -p $(RESULTS)
 	$(MEASURE)/growth.py --large --json $(RESULTS)/large.json
+
+bench-targets: $(STAMP)  ## time of a draw against the number of targets, up to all nodes of large graphs with hubs: an hour
+	@mkdir -p $(RESULTS)
+	$(MEASURE)/targets.py --json $(RESULTS)/targets.json
 
 bench-tighter: $(STAMP)  ## bounds, rules and derandomization against the paper's: the numbers of docs/tighter.md; needs GRAYCERT_DATA
 	@mkdir -p $(RESULTS)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graycert.errors import InvalidParameterError as InvalidParameterError
     from graycert.errors import UnsoundSetupError as UnsoundSetupError
     from graycert.errors import VerificationError as VerificationError
+    from graycert.models import as_node_classifier as as_node_classifier
     from graycert.models import build_model as build_model
     from graycert.models import load_model as load_model
     from graycert.models import save_model as save_model
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from graycert.threats import NodeDeletionThreat as NodeDeletionThreat
     from graycert.threats import NodeFeatureThreat as NodeFeatureThreat
     from graycert.threats import NodeInsertionThreat as NodeInsertionThreat
+    from graycert.training import RandomInterception as RandomInterception
     from graycert.training import train as train
 
 __version__ = "0.1.0"
@@ -67,6 +69,7 @@ _HOME = {
     "NodeDeletionThreat": "graycert.threats",
     "NodeFeatureThreat": "graycert.threats",
     "NodeInsertionThreat": "graycert.threats",
+    "RandomInterception": "graycert.training",
     "RandomizedAblation": "graycert.smoothing",
     "SparseSmoothing": "graycert.smoothing",
     "SubgraphVoting": "graycert.smoothing",
@@ -74,6 +77,7 @@ _HOME = {
     "UnsoundSetupError": "graycert.errors",
     "UntilDecided": "graycert.draws",
     "VerificationError": "graycert.errors",
+    "as_node_classifier": "graycert.models",
     "audit_model": "graycert.audit",
     "build_model": "graycert.models",
     "certify": "graycert.certification",

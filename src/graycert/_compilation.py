@@ -10,7 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -29,6 +31,32 @@ def kernel(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Compile a function into its callers."""
     return _compiled(function, inline="always")
+
+
+@cache
+def with_constants(function: Function, **constants: int) -> Function:
+    """Return a kernel as if constants of its module had other values, in all kernels that it calls too.
+
+    Args:
+        function: A kernel.
+        constants: Values by name; a kernel that reads none of them is left as it is.
+    """
+    original = cast("Any", function).py_func
+    scope, changed = dict(original.__globals__), False
+    for name in original.__code__.co_names:
+        value = scope.get(name)
+        if name in constants:
+            changed, scope[name] = True, constants[name]
+        elif hasattr(value, "py_func"):
+            scope[name] = with_constants(value, **constants)
+            changed |= scope[name] is not value
+    if not changed:
+        return function
+    made = FunctionType(original.__code__, scope, original.__name__, original.__defaults__, original.__closure__)
+    made.__qualname__ = "_".join([original.__qualname__, *(f"{name}_{value}" for name, value in constants.items())])
+    made.__module__ = original.__module__
+    options = cast("Any", function).targetoptions
+    return cast("Function", _compiled(made, **({"inline": options["inline"]} if "inline" in options else {})))
 
 
 def is_cached(*kernels: Callable[..., object]) -> bool:

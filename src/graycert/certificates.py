@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from graycert._consistency import check_together
 from graycert._fields import Field, array_field, declared_arrays
 from graycert._origin import Origin
+from graycert._phases import check_seconds
 from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray, TextArray
 from graycert.errors import InvalidParameterError
 from graycert.rules import CollectiveCertificate
@@ -34,6 +35,7 @@ class Certificates:
         setup: What they were made from.
         adds: What the smoothing adds, by name.
         collective: How many targets keep their prediction under one set of hostile nodes shared by all, or None.
+        seconds: Wall time of each phase that ran, see ``graycert._phases.PHASES``; the audit is one of its own.
 
     Raises:
         InvalidParameterError: If a value is outside its domain, or values do not fit each other.
@@ -190,6 +192,7 @@ class Certificates:
     )
     adds: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     collective: CollectiveCertificate | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every value; copy and lock every array."""
@@ -201,6 +204,7 @@ class Certificates:
             elif not spec.optional:
                 raise InvalidParameterError(f"`{spec.name}` must be given. {spec.doc}")
         object.__setattr__(self, "adds", MappingProxyType(self._checked_adds(sizes)))
+        object.__setattr__(self, "seconds", MappingProxyType(check_seconds(self.seconds)))
         for spec in (*ARRAYS, *self.setup.smoothing.adds):
             if self.setup.the_rule.needs in spec.given_for and spec.name not in self.every_array():
                 raise InvalidParameterError(

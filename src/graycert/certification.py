@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graycert._phases import Phases
 from graycert._types import BoolArray
 from graycert._validation import check_integer
 from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
-from graycert.graph import graph_fingerprint
-from graycert.problem import Execution, Problem, feature_array
+from graycert.graph import fingerprint_of
+from graycert.problem import Execution, Problem
 from graycert.rules import (
     RULES,
     CollectiveCertificate,
@@ -25,11 +26,14 @@ from graycert.rules import (
 from graycert.rules.collective import check_budgets
 from graycert.setup import Setup
 from graycert.smoothing import Follows, FromGraph, Smoothing
+from graycert.smoothing.protocol import Arrays
 from graycert.threats import Threat
 from graycert.threats.named_nodes import with_trusted_nodes
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+    from graycert.audit import AuditReport
 
 DEFAULT_BUDGETS = (1, 2, 3, 5, 10, 20, 40)
 
@@ -50,6 +54,8 @@ def certify(
     seed: int = 0,
     num_layers: int | None = None,
     ablation_token: "Tensor | None" = None,
+    audit: "AuditReport | None" = None,
+    edge_inputs: Sequence[str] | None = None,
     execution: Execution | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Certificates:
@@ -88,6 +94,10 @@ def certify(
         seed: Seeds all draws; the same seed gives the same votes for every batch size and thread count.
         num_layers: Number k of propagation steps; default counted by the audit.
         ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
+        audit: Report of `audit_model` on the same model, features, edges and token in this process, so that the model
+            is not audited again; another one is refused.
+        edge_inputs: Which values per edge of ``data`` the model is given; () for none, as it must be said where
+            ``data`` has a tensor per edge and ``forward`` an argument of its name.
         execution: Where and how to compute, and whether to show progress.
         provenance: Plain values stored with the result, e.g. where graph and model come from.
 
@@ -97,7 +107,7 @@ def certify(
     Raises:
         InvalidParameterError: If an argument is out of its domain.
         UnsoundSetupError: If a certificate for this set-up would not hold (``no-proof``, ``skip-exposes-target``,
-            ``parallel-edges``, ..., or a slug of `audit_model`).
+            ``parallel-edges``, ``edge-inputs-unsaid``, ..., or a slug of `audit_model`).
 
     References:
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
@@ -122,38 +132,52 @@ def certify(
         provenance={**({"graph": known} if (known := graph_record(data)) else {}), **(provenance or {})},
     )
     smoothing.check(threat=threat, rule=rule, draws=draws, bound=bound)
-    with undisturbed():
-        return _carried_out(
-            model, data, targets, setup, ablation_token, Execution() if execution is None else execution
+    others = {
+        "ablation_token": ablation_token,
+        "audit": audit,
+        "execution": Execution() if execution is None else execution,
+    }
+    phases = Phases()
+    with undisturbed(), phases("preparation"):
+        problem, found, drawn, concluded = _carried_out(
+            model, data, targets, setup, edge_inputs, phases=phases, **others
         )
+    return _assemble(problem, found, drawn, concluded)
 
 
 def _carried_out(
-    model: Any, data: Any, targets: Any, setup: Setup, ablation_token: "Tensor | None", execution: Execution
-) -> Certificates:
+    model: Any, data: Any, targets: Any, setup: Setup, edge_inputs: Sequence[str] | None, **others: Any
+) -> tuple[Problem, FromGraph, Arrays, Arrays]:
     """Certify with a copy of the model, which is the only one that is called."""
     from graycert.data.checks import refuse_batch, validate_data
+    from graycert.models.advice import refuse_featureless
+    from graycert.models.edge_inputs import chosen_edge_inputs, with_edge_inputs
     from graycert.models.precision import check_precision
     from graycert.models.private_copy import private_copy
 
+    refuse_featureless(model, data)
     validate_data(data)
     refuse_batch(data)
     method = setup.smoothing.method
+    copied = private_copy(model)
     problem = Problem.of(
         data,
         targets,
-        setup=setup,
-        model=private_copy(model),
-        ablation_token=ablation_token,
-        execution=execution,
+        setup=setup.replace(edge_inputs=chosen_edge_inputs(copied, data, edge_inputs)),
+        model=copied,
+        **others,
     )
-    check_precision(model, data, device=problem.execution.place())
+    given, edges = with_edge_inputs(model, data, problem.setup.edge_inputs)
+    check_precision(given, data, edges=edges, device=problem.execution.place())
     problem = method.prepare(problem)
-    found = method.from_graph(problem)
+    with problem.phases("bounds"):
+        found = method.from_graph(problem)
     problem = _as_far_as_looked(problem, found)
-    setup, drawn = method.draw(problem, found)
+    with problem.phases("draws"):
+        setup, drawn = method.draw(problem, found)
     problem = problem.with_setup(**vars(setup))
-    return _assemble(problem, found, drawn, method.conclude(problem, found, drawn))
+    with problem.phases("conclusion"):
+        return problem, found, drawn, method.conclude(problem, found, drawn)
 
 
 def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, Any]) -> Certificates:
@@ -196,6 +220,7 @@ def concluded_anew(certificates: Certificates, data: Any | None, setup: Setup | 
     setup = certificates.setup if setup is None else setup
     method = setup.smoothing.method
     problem = Problem.stored(setup, certificates.targets, data).checked()
+    phases = problem.phases
     stored = {
         stage: {
             name: value
@@ -204,11 +229,12 @@ def concluded_anew(certificates: Certificates, data: Any | None, setup: Setup | 
         }
         for stage in ("graph", "drawn")
     }
-    found = FromGraph(arrays=stored["graph"]) if data is None else method.from_graph(problem)
+    with phases("bounds"):
+        found = FromGraph(arrays=stored["graph"]) if data is None else method.from_graph(problem)
     problem = _as_far_as_looked(problem, found)
-    return _assemble(
-        problem, found, stored["drawn"], method.conclude(problem, found, stored["drawn"]), identity=certificates
-    )
+    with phases("conclusion"):
+        concluded = method.conclude(problem, found, stored["drawn"])
+    return _assemble(problem, found, stored["drawn"], concluded, identity=certificates)
 
 
 def against_one_adversary(
@@ -297,7 +323,7 @@ def refuse_another_graph(certificates: Certificates, data: Any) -> None:
     Raises:
         InvalidParameterError: If they differ.
     """
-    found = graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), feature_array(data.x))
+    found = fingerprint_of(data, certificates.setup.edge_inputs)
     expected = certificates.setup.graph_fingerprint
     if found != expected:
         raise InvalidParameterError(
@@ -325,7 +351,7 @@ def _assemble(
     *,
     identity: Certificates | None = None,
 ) -> Certificates:
-    """Put the arrays of all stages together; names and labels are those of ``identity``, else of the graph."""
+    """Put the arrays of all stages together; names, labels and earlier phases are those of ``identity``, if any."""
     data, targets = problem.data, problem.targets
     if identity is None:
         labels, node_ids = getattr(data, "y", None), getattr(data, "node_ids", None)
@@ -340,6 +366,7 @@ def _assemble(
     return Certificates(
         setup=problem.setup,
         targets=targets,
+        seconds={**({} if identity is None else identity.seconds), **problem.phases.seconds},
         adds={name: value for name, value in arrays.items() if name in names},
         **known,
         **{name: value for name, value in arrays.items() if name not in names},

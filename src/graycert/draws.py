@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 from graycert._parameters import Parameters, parameter
 from graycert._validation import check_integer, check_open_unit
+from graycert.errors import InvalidParameterError
+
+MOST_DRAWS = 2**25
+"""Most draws of a target: proved tails of binomial distributions take work in proportion to them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -15,7 +19,7 @@ class Draws(Parameters):
         num_estimation: n1 >= 1.
 
     Raises:
-        InvalidParameterError: If a number is no integer >= 1.
+        InvalidParameterError: If a number is no integer >= 1, or both together are more than `MOST_DRAWS`.
 
     Example:
         >>> Draws(num_estimation=10_000)
@@ -58,7 +62,7 @@ class UntilDecided(Parameters):
         give_up: A larger value gives up larger radii sooner, in (0, 1). The guarantee does not depend on it.
 
     Raises:
-        InvalidParameterError: If a value is out of its domain.
+        InvalidParameterError: If a value is out of its domain, or more than `MOST_DRAWS` could be drawn.
 
     References:
         Ville (1939); docs/proofs/sequential.md.
@@ -92,6 +96,11 @@ DRAWS: dict[str, type[AnyDraws]] = {Draws.name: Draws, UntilDecided.name: UntilD
 """Both kinds by name."""
 
 
-def _check_counts(draws: Parameters, **hints: str) -> None:
+def _check_counts(draws: "Draws | UntilDecided", **hints: str) -> None:
     for name, hint in hints.items():
         object.__setattr__(draws, name, check_integer(name, getattr(draws, name), at_least=1, hint=hint))
+    if draws.most > MOST_DRAWS:
+        raise InvalidParameterError(
+            f"`draws` must be at most {MOST_DRAWS:,} per target, got {draws.most:,}: proved tails of binomial "
+            "distributions take work in proportion to them. Draw fewer; more would hardly change a certificate."
+        )

@@ -2,15 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graycert._phases import Phases
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer
 from graycert.errors import InvalidParameterError
-from graycert.graph import CanonicalGraph, graph_fingerprint, longest_chain
+from graycert.graph import CanonicalGraph, fingerprint_of, longest_chain
 from graycert.setup import Setup
 from graycert.smoothing import Smoothing
 from graycert.threats import Threat
@@ -19,6 +20,8 @@ from graycert.threats.named_nodes import target_nodes, with_trusted_nodes
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+    from graycert.audit import AuditReport
 
 ENGINES = ("auto", "compiled", "torch")
 
@@ -34,6 +37,7 @@ class Execution:
         engine: "auto" draws with compiled kernels where the model is known for certain, else with PyTorch; "compiled"
             refuses other models; "torch" never compiles.
         batch_size: Draws per forward pass of a model without compiled kernels; default from a memory budget.
+        memory: Bytes that drawing may take; default a quarter of what the machine has free. Votes do not depend on it.
         progress: Show a progress bar on standard error if it is a terminal.
         say: Called with plain-words sentences before long work: what can be certified at best, and if kernels have to
             be compiled first. By default nothing is said, except a warning where nothing can be certified.
@@ -45,6 +49,7 @@ class Execution:
     device: "str | torch.device | None" = None
     engine: str = "auto"
     batch_size: int | None = None
+    memory: int | None = None
     progress: bool = False
     say: Say | None = None
 
@@ -53,6 +58,8 @@ class Execution:
         check_choice("engine", self.engine, ENGINES)
         if self.batch_size is not None:
             check_integer("batch_size", self.batch_size, at_least=1, hint="It is the number of draws per forward pass.")
+        if self.memory is not None:
+            check_integer("memory", self.memory, at_least=1, hint="It is a number of bytes, such as 2**30.")
 
     def place(self) -> "torch.device | None":
         """Return the device, which must exist on this machine.
@@ -86,7 +93,9 @@ class Problem:
         graph: The same, checked and sorted; None as ``data``.
         model: The model; None where votes are already there.
         ablation_token: Features of an ablated node, or None for the model's own or zeros.
+        audit: What an audit of this model and graph has found already, or None.
         execution: Where and how to compute.
+        phases: Where the time goes.
     """
 
     setup: Setup
@@ -95,7 +104,9 @@ class Problem:
     graph: CanonicalGraph | None = None
     model: Any = None
     ablation_token: "Tensor | None" = None
+    audit: "AuditReport | None" = None
     execution: Execution = Execution()
+    phases: Phases = field(default_factory=Phases)
 
     @classmethod
     def of(cls, data: Any, targets: Any, *, setup: Setup, **others: Any) -> "Problem":
@@ -111,12 +122,12 @@ class Problem:
             InvalidParameterError: If they do not fit.
             UnsoundSetupError: ``parallel-edges``.
         """
-        graph = CanonicalGraph.of(data, merge_parallel=setup.smoothing.allows_parallel_edges)
+        graph = CanonicalGraph.of(data, merge_parallel=setup.allows_parallel_edges)
         return cls(
             setup=setup.replace(
                 threat=with_trusted_nodes(setup.threat, data),
                 smoothing=setup.smoothing.with_canonical_edges(graph.sorted),
-                **describe_graph(data, graph),
+                **describe_graph(data, graph, setup),
             ),
             targets=target_nodes(targets, data),
             data=data,
@@ -127,13 +138,14 @@ class Problem:
     @classmethod
     def stored(cls, setup: Setup, targets: IntArray, data: Any | None) -> "Problem":
         """Return the problem of a stored result, whose smoothing is in canonical order already; without a model."""
-        merge = setup.smoothing.allows_parallel_edges
-        graph = None if data is None else CanonicalGraph.of(data, merge_parallel=merge)
+        graph = None if data is None else CanonicalGraph.of(data, merge_parallel=setup.allows_parallel_edges)
         return cls(setup=setup, targets=targets, data=data, graph=graph)
 
     def checked(self) -> "Problem":
-        """Refuse arrays of smoothing or threat that are not of this graph."""
+        """Refuse arrays of smoothing or threat that are not of this graph, and values per edge without a proof."""
         s = self.setup
+        if s.edge_inputs:
+            s.smoothing.edge_inputs_cell(s.threat).require()
         s.smoothing.check_graph(num_edges=s.num_edges, num_nodes=s.num_nodes)
         trusted = getattr(s.threat, "trusted", None)
         if trusted is not None and trusted.size != s.num_nodes:
@@ -241,19 +253,11 @@ def check_class_names(of_model: Any, of_graph: Any) -> None:
     )
 
 
-def describe_graph(data: Any, graph: CanonicalGraph) -> dict[str, Any]:
+def describe_graph(data: Any, graph: CanonicalGraph, setup: Setup) -> dict[str, Any]:
     """Return what a set-up says of a graph."""
-    features = feature_array(data.x)
-    edges = data.edge_index.cpu().numpy()
     return {
-        "graph_fingerprint": graph_fingerprint(edges, int(data.num_nodes), features),
+        "graph_fingerprint": fingerprint_of(data, setup.edge_inputs),
         "edges_fingerprint": graph.fingerprint,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
     }
-
-
-def feature_array(x: Any) -> Any:
-    """Return features for hashing; NumPy has no bfloat16, whose values are float32 values."""
-    values = x.detach().cpu()
-    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()

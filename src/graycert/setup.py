@@ -45,6 +45,7 @@ class Setup:
         num_nodes: Nodes of the graph.
         num_edges: Directed edges of the graph, self-loops included.
         class_names: Name per class, or None.
+        edge_inputs: Names of the values per edge that the model was given; None where nobody had to choose any.
         provenance: Where graph, split and model come from: nested plain values with text keys.
     """
 
@@ -67,6 +68,7 @@ class Setup:
     num_nodes: int = 1
     num_edges: int = 0
     class_names: tuple[str, ...] | None = None
+    edge_inputs: tuple[str, ...] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -108,8 +110,18 @@ class Setup:
             if len(set(names)) < len(names):
                 raise InvalidParameterError(f"`class_names` must be distinct, got {', '.join(names)}.")
             checked["class_names"] = names
+        if self.edge_inputs is not None:
+            inputs: tuple[Any, ...] = tuple(self.edge_inputs)
+            if len(set(inputs)) != len(inputs) or not all(isinstance(name, str) and name for name in inputs):
+                raise InvalidParameterError(f"`edge_inputs` must be distinct names, got {inputs!r}.")
+            checked["edge_inputs"] = inputs
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def allows_parallel_edges(self) -> bool:
+        """Whether several edges may join two nodes: where no edge has a coin of its own, or all of them share one."""
+        return self.smoothing.allows_parallel_edges or bool(self.edge_inputs)
 
     @property
     def the_rule(self) -> Rule:

@@ -1,6 +1,7 @@
 """Models that leak in ways that a test could miss: each is refused, and what is shown is small (A1, A3, B1-B4)."""
 
 import functools
+import os
 
 import pytest
 import torch
@@ -189,6 +190,12 @@ class KeptByName(Plain):
         return self.gnn(x - kept[0], edge_index)
 
 
+class KeptInTheEnvironment(Plain):
+    def forward(self, x, edge_index):
+        mean = float(os.environ.setdefault("MEAN_OF_THE_FIRST_INPUT", str(float(x.mean()))))
+        return self.gnn(x - mean, edge_index)
+
+
 class Momentum(Plain):
     """A running mean that evaluation mode does not stop."""
 
@@ -236,6 +243,13 @@ def test_memory_is_found_wherever_it_is_kept(name, called_before):
     assert called_before or not (hasattr(torch, "kept_by_a_model") or HIDDEN)
     left = dict(STATISTICS), dict(REGISTRY.known)
     assert same_value(left, kept), "the audit leaves what it finds outside the module"
+
+
+def test_memory_in_the_environment_is_found_and_undone():
+    report = audit_model(KeptInTheEnvironment(), toy())
+    assert "not-deterministic" in slugs(report)
+    assert "os.environ" in str(report)
+    assert "MEAN_OF_THE_FIRST_INPUT" not in os.environ
 
 
 class Counts(Plain):

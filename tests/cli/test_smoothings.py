@@ -221,7 +221,7 @@ def test_other_threats_are_certified_too(folder, tmp_path, capsys):
         (("--threat", "martians"), 2, "`threat` must be one of 'node-features', "),
         (("--smoothing", "features-only", "--threat", "attribute-flips"), 3, "[no-proof: see "),
         (("--smoothing", "features-only", "--rule", "sound"), 3, "[no-proof: see "),
-        (("--until-decided", "--rule", "sound"), 2, "`rule` must be 'sequential' if and only if"),
+        (("--until-decided", "--rule", "sound"), 3, "certified by the rule 'sequential' alone, got rule 'sound'"),
         (("--threat", "edge-deletion", "--collective"), 3, "[no-proof: see "),
     ],
 )

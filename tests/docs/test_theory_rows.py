@@ -53,6 +53,7 @@ ROWS = [
     "one adversary against all targets",
     "prediction sets",
     "a probability per edge and node (the paper's future work)",
+    "values per edge, and parallel edges",
     "p(E(B)) for a fixed set, any depth",
     "Δ under node retention",
     "certificates without a confidence level",

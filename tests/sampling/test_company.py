@@ -13,6 +13,7 @@ from torch_geometric.nn.aggr import (
     SetTransformerAggregation,
     SortAggregation,
 )
+from torch_geometric.utils import add_self_loops
 
 from graycert import InterceptionSmoothing
 from graycert.models.padding import reads_padding
@@ -111,3 +112,20 @@ def test_votes_are_those_of_one_forward_pass_per_draw(kind):
 def test_recurrent_networks_are_known_to_pad():
     assert reads_padding(TwoLayers(KINDS["lstm"]))
     assert not reads_padding(TwoLayers(KINDS["median"]))
+
+
+class WithLoops(TwoLayers):
+    """Every node hears itself, so that there is a median of something."""
+
+    def forward(self, x, edge_index):
+        return super().forward(x, add_self_loops(edge_index, num_nodes=x.size(0))[0])
+
+
+@pytest.mark.parametrize("kind", ["median", "quantile"])
+def test_a_median_of_something_may_share_a_pass(kind):
+    data, model = three_classes(), WithLoops(KINDS[kind]).eval()
+    expected = one_by_one(model, data, 40)
+    for batch_size in (1, 5, None):
+        engine = build_engine(model, data, TARGETS, smoothing=SMOOTHING, num_layers=2, batch_size=batch_size)
+        assert not engine.name.endswith("one full graph per pass")
+        np.testing.assert_array_equal(engine.votes(3, Purpose.ESTIMATION, num_samples=40), expected)

@@ -8,9 +8,9 @@ from graycert._fields import Field
 from graycert._types import NO_CLASS
 from graycert._validation import check_integer_array
 from graycert.errors import InvalidParameterError
-from graycert.sampling.compiled import _Tally
 from graycert.sampling.kernels.votes import LANES, count_votes
 from graycert.sampling.scores import prediction_type, voted_class
+from graycert.sampling.tally import Tally
 
 NAN, INF = float("nan"), float("inf")
 OPEN = [
@@ -60,11 +60,12 @@ def test_more_classes_than_a_small_integer_holds():
         *[np.int32] * 2,
         np.int64,
     ]
-    tally = _Tally((1, 65_560), range(1), None, keep=True)
+    tally, rows = Tally(np.zeros((1, 65_560), dtype=np.float32), range(1), None, keep=True), slice(0, 1)
     scores = np.zeros((1, 65_560, LANES), dtype=np.float32)
     scores[0, 65_539] = 1.0
-    tally.start(1)
-    tally.count(slice(0, 1), np.zeros((1, 65_560), dtype=np.float32), lambda first: scores)
+    tally.start(1, lanes=LANES)
+    for first in tally.chunks():
+        tally.counting(first, rows, tally.shared_counts(rows))(rows, scores)
     assert tally.predictions.tolist() == [[65_539]]
 
 

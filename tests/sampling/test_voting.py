@@ -213,7 +213,7 @@ def test_memory_is_bounded_by_the_batch_and_not_by_the_samples():
 
 
 def test_votes_do_not_depend_on_the_memory_budget(monkeypatch):
-    """Down to one target of one sample per pass, and with a model whose passes are measured to be larger."""
+    """Down to one sample per pass, never less: targets of one sample share what they depend on."""
     data = random_graph(num_nodes=30, num_pairs=60, dtype=torch.float64)
     torch.manual_seed(0)
     model, votes, calls = CountsRows().double(), [], []
@@ -225,7 +225,7 @@ def test_votes_do_not_depend_on_the_memory_budget(monkeypatch):
         calls.append(CountsRows.calls)
         assert sum(seen) == 40
         assert engine.logits(0, Purpose.SELECTION, torch.arange(5)).shape == (5, 3, 3)
-    assert calls[0] == 1 < calls[1] < calls[2] == 3 * 40
+    assert calls[0] == 1 < calls[1] <= calls[2] <= 40
     np.testing.assert_array_equal(votes[1], votes[0])
     np.testing.assert_array_equal(votes[2], votes[0])
 

@@ -138,11 +138,18 @@ def test_what_follows_follows_and_the_rest_is_refused(cell):
 @pytest.mark.parametrize("cell", CERTIFIED, ids="-".join)
 def test_early_stopping_is_what_the_table_says(cell):
     draws = graycert.UntilDecided(num_selection=20, max_estimation=60, batch=30)
-    if SMOOTHINGS[cell[0]].cell(*cell[1:], "early stopping").status == "proved":
+    said = SMOOTHINGS[cell[0]].cell(*cell[1:], "early stopping")
+    if said.status == "proved":
         assert made(*cell).setup.draws == draws
     else:
-        with pytest.raises((InvalidParameterError, UnsoundSetupError)):
+        with pytest.raises(UnsoundSetupError) as caught:
             certify(*cell, draws=draws)
+        assert caught.value.slug == said.slug
+
+
+def test_bets_need_draws_that_stop():
+    with pytest.raises(InvalidParameterError, match=r"`draws` must be graycert\.UntilDecided for the rule"):
+        certify("interception", "node-features", "sequential", draws=graycert.Draws())
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)

@@ -23,5 +23,6 @@ def votes_one_by_one(
         with torch.no_grad():
             scores = forward(shown, edge_index[:, kept])
         scores = (scores if skip is None else scores + skip)[torch.as_tensor(targets)]
-        votes = votes + np.eye(scores.size(1), dtype=np.int64)[scores.argmax(dim=1).numpy()]
+        alone = (scores == scores.max(dim=1, keepdim=True).values).sum(dim=1) == 1  # never where one is NaN
+        votes = votes + np.eye(scores.size(1), dtype=np.int64)[scores.argmax(dim=1).numpy()] * alone.numpy()[:, None]
     return votes

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from graycert._fields import Field
 from graycert._parameters import parameter
+from graycert._types import NO_CLASS
 from graycert._validation import check_positive
 from graycert.graph import receptive_fields
 from graycert.graph.eligible_nodes import eligible_nodes
@@ -47,9 +48,9 @@ class IsolatedTargets(Smoothing):
             kind="int",
             shape=("targets",),
             stage="drawn",
-            at_least=0,
+            at_least=NO_CLASS,
             at_most="classes",
-            doc="The class with the highest score.",
+            doc="The class that alone has the highest score; -1 for none.",
         ),
     )
     method_home = "support.toy_smoothing"
@@ -97,20 +98,23 @@ class IsolatedTargetsMethod(Method):
         """Call the model."""
         import torch
 
+        from graycert.sampling.scores import voted_class
+
         with torch.inference_mode():
-            scores = problem.model.eval()(problem.data.x, problem.data.edge_index).numpy()[problem.targets]
+            found_scores = problem.model.eval()(problem.data.x, problem.data.edge_index)[torch.tensor(problem.targets)]
+        best_classes, scores = voted_class(found_scores).numpy(), found_scores.numpy()
         ordered = np.sort(scores, axis=1)
         setup = classified(problem, num_classes=scores.shape[1], engine="torch, one pass")
-        leads = (ordered[:, -1] - ordered[:, -2]).astype(np.float64)
-        return setup, {"leads": leads, "best_classes": scores.argmax(axis=1)}
+        leads = np.nan_to_num((ordered[:, -1] - ordered[:, -2]).astype(np.float64), nan=0.0)
+        return setup, {"leads": leads, "best_classes": best_classes}
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
         """Certify, predict or abstain."""
         smoothing: Any = problem.smoothing
         alone = found.arrays["num_eligible"] == 0
         radius = np.where(alone, problem.setup.max_radius or 1, 0)
-        radius[drawn["leads"] < smoothing.min_lead] = -1
-        return {"prediction": drawn["best_classes"], "radius": radius}
+        radius[(drawn["leads"] < smoothing.min_lead) | (drawn["best_classes"] == NO_CLASS)] = -1
+        return {"prediction": drawn["best_classes"].clip(min=0), "radius": radius}
 
 
 METHOD = IsolatedTargetsMethod()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from graycert.audit import audit_model
-from graycert.zoo import LEAKY, LOCAL, ZOO, attack_works, zoo_graph
+from graycert.zoo import GIVEN, LEAKY, LOCAL, ZOO, attack_works, zoo_graph
 
 GRAPHS = {
     "undirected": lambda: zoo_graph(),
@@ -26,7 +26,8 @@ def with_loops(data):
 def audited(name, data):
     torch.manual_seed(0)
     exhibit = ZOO[name]
-    return audit_model(exhibit.make(data), data, num_layers=None if exhibit.counted else exhibit.depth)
+    depth = None if exhibit.counted else exhibit.depth
+    return audit_model(exhibit.make(data), exhibit.graph(data), num_layers=depth, edge_inputs=exhibit.edge_inputs)
 
 
 @pytest.fixture(autouse=True)
@@ -36,13 +37,13 @@ def seeded():
 
 
 @pytest.mark.parametrize("graph", list(GRAPHS))
-@pytest.mark.parametrize("name", list(LOCAL))
+@pytest.mark.parametrize("name", [*LOCAL, *GIVEN])
 def test_no_local_model_is_refused_and_every_depth_is_right(name, graph):
     report = audited(name, GRAPHS[graph]())
     assert report.passed, str(report)
-    assert report.num_layers == LOCAL[name].depth
+    assert report.num_layers == ZOO[name].depth
     assert report.farthest_influence <= report.num_layers
-    assert report.assumed is not LOCAL[name].counted
+    assert report.assumed is not ZOO[name].counted
 
 
 @pytest.mark.parametrize("graph", list(GRAPHS))
@@ -74,10 +75,10 @@ def test_a_model_that_reads_edges_backwards_leaks_although_no_edge_is_left():
         assert not torch.equal(model(data.x, one)[source], model(attacked, one)[source])
 
 
-@pytest.mark.parametrize("name", list(LOCAL))
+@pytest.mark.parametrize("name", [*LOCAL, *GIVEN])
 def test_the_attack_fails_on_local_models(name):
     try:
-        works = attack_works(LOCAL[name], zoo_graph())
+        works = attack_works(ZOO[name], zoo_graph())
     except RuntimeError as error:  # an LSTM refuses a graph without edges
         assert "sequence length" in str(error)  # noqa: PT017
     else:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
@@ -22,7 +21,7 @@ class Blocks:
 
     Args:
         x: Features, shape (num_rows, num_features).
-        edge_index: Sorted by target and source, int64 (2, num_edges).
+        edge_index: Sorted by target and source, int64 (2, num_edges), with a third row where edges carry values.
         original: Node of the graph per row, int64 (num_rows,).
     """
 
@@ -36,13 +35,13 @@ def union_of_blocks(x: Tensor, edge_index: Tensor, *, num_hops: int, seed: int) 
 
     Args:
         x: Features of the graph.
-        edge_index: Its edges.
+        edge_index: Its edges, sorted by target.
         num_hops: How far from its middle a block reaches.
         seed: Chooses blocks.
     """
     num_nodes, size = x.size(0), int(np.clip(_ENTRIES // x.size(1), _FEWEST, _MOST))
-    sources, receivers = edge_index.numpy()
-    incoming = sp.csr_array((np.ones(sources.size, np.int8), (receivers, sources)), shape=(num_nodes, num_nodes))
+    lanes = edge_index.numpy()
+    incoming = _InEdges(np.searchsorted(lanes[1], np.arange(num_nodes + 1)), lanes[0], lanes[2:])
     generator = np.random.default_rng(seed)
     middles = _middles(incoming, generator)
     nodes: list[IntArray] = []
@@ -50,7 +49,9 @@ def union_of_blocks(x: Tensor, edge_index: Tensor, *, num_hops: int, seed: int) 
     filled = 0
     for number in range(10 * size):
         block = _grown(incoming, int(middles[number % middles.size]), num_hops, generator)
-        edges.append(_induced(incoming, block) + filled)
+        own = _induced(incoming, block)
+        own[:2] += filled
+        edges.append(own)
         nodes.append(block)
         filled += block.size
         if filled >= size:
@@ -72,7 +73,16 @@ def runs_on(model: nn.Module, blocks: Blocks) -> bool:
     return isinstance(out, Tensor) and out.dim() == 2 and out.size(0) == blocks.x.size(0)
 
 
-def _middles(incoming: sp.csr_array, generator: np.random.Generator) -> IntArray:
+@dataclass(frozen=True, eq=False)
+class _InEdges:
+    """Sources by receiver, and whatever else each edge has."""
+
+    indptr: IntArray
+    indices: IntArray
+    others: IntArray
+
+
+def _middles(incoming: _InEdges, generator: np.random.Generator) -> IntArray:
     """Return nodes in random order, those that receive something first, one of the others now and then."""
     degrees = np.diff(incoming.indptr)
     order = generator.permutation(degrees.size)
@@ -82,7 +92,7 @@ def _middles(incoming: sp.csr_array, generator: np.random.Generator) -> IntArray
     return np.concatenate([np.append(receiving[:8], lonely[:1]), receiving[8:], lonely[1:]])
 
 
-def _grown(incoming: sp.csr_array, middle: int, num_hops: int, generator: np.random.Generator) -> IntArray:
+def _grown(incoming: _InEdges, middle: int, num_hops: int, generator: np.random.Generator) -> IntArray:
     block, ring = [middle], [middle]
     for _ in range(min(num_hops + 1, 4)):
         following: list[int] = []
@@ -96,12 +106,12 @@ def _grown(incoming: sp.csr_array, middle: int, num_hops: int, generator: np.ran
     return generator.permutation(np.array(block, dtype=np.int64))
 
 
-def _induced(incoming: sp.csr_array, block: IntArray) -> IntArray:
+def _induced(incoming: _InEdges, block: IntArray) -> IntArray:
     place = {int(node): number for number, node in enumerate(block)}
     found = [
-        (place[int(sender)], number)
+        (place[int(incoming.indices[edge])], number, *incoming.others[:, edge])
         for number, node in enumerate(block)
-        for sender in incoming.indices[incoming.indptr[node] : incoming.indptr[node + 1]]
-        if int(sender) in place
+        for edge in range(incoming.indptr[node], incoming.indptr[node + 1])
+        if int(incoming.indices[edge]) in place
     ]
-    return np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return np.array(found, dtype=np.int64).reshape(-1, 2 + incoming.others.shape[0]).T

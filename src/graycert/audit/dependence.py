@@ -15,7 +15,15 @@ Call = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
 
 def check_features_matter(
-    model: nn.Module, x: Tensor, edge_index: Tensor, scores: Tensor, moved: Tensor, targets: Tensor, call: Call
+    model: nn.Module,
+    x: Tensor,
+    edge_index: Tensor,
+    scores: Tensor,
+    moved: Tensor,
+    targets: Tensor,
+    call: Call,
+    *,
+    attacked_by_others: bool = True,
 ) -> AuditCheck:
     """Refuse a model none of whose targets depends on any row of the features, although others could attack them.
 
@@ -29,13 +37,14 @@ def check_features_matter(
         moved: Its scores for other features.
         targets: Nodes that are asked for.
         call: Calls a model.
+        attacked_by_others: Whether only nodes with an edge to a target can attack it.
     """
     name = "dependence on features"
     louder = (call(model, torch.full_like(x, value), edge_index) for value in (1e4, -1e4))
     if any(_changed(scores, other, targets) for other in itertools.chain([moved], louder)):
         return AuditCheck(name=name, passed=True, detail="the scores change with the features")
     inner = edge_index[:, edge_index[0] != edge_index[1]]
-    if not bool(torch.isin(targets, inner[1]).any()):
+    if attacked_by_others and not bool(torch.isin(targets, inner[1]).any()):
         return AuditCheck(name=name, passed=True, detail="nothing reaches any target")
     return AuditCheck(
         name=name,

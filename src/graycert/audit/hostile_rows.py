@@ -86,6 +86,10 @@ class HostileRows:
         huge = torch.where(self._some(clean, 0.5), 1e4, -1e4).to(clean.dtype)
         return torch.where(self._some(clean, 0.5), huge, clean)
 
+    def between(self, low: float, high: float, clean: Tensor) -> Tensor:
+        """Return unequal values between two numbers."""
+        return (low + (high - low) * self._uniform(clean)).to(clean.dtype)
+
     def _uniform(self, clean: Tensor) -> Tensor:
         return torch.rand(clean.shape, generator=self.generator, dtype=torch.float32).to(clean.dtype)
 
@@ -95,6 +99,10 @@ class HostileRows:
 
 def _constant(value: Callable[[torch.dtype], float]) -> Callable[[HostileRows, Tensor], Tensor]:
     return lambda _, clean: torch.full_like(clean, value(clean.dtype))
+
+
+def _between(low: float, high: float) -> Callable[[HostileRows, Tensor], Tensor]:
+    return lambda rows, clean: rows.between(low, high, clean)
 
 
 LIKE: dict[str, Callable[[HostileRows, Tensor], Tensor]] = {
@@ -120,5 +128,13 @@ UNLIKE: dict[str, Callable[[HostileRows, Tensor], Tensor]] = {
     "the largest finite number": _constant(lambda dtype: torch.finfo(dtype).max),
     "the smallest finite number": _constant(lambda dtype: torch.finfo(dtype).min),
     "unequal entries": HostileRows.unequal,
+    "tens": _between(40, 99),
+    "hundreds": _between(201, 254),
+    "thousands": _between(2_101, 8_999),
+    "years": _between(1901, 2099),
+    "millions": _between(2e6, 9e6),
+    "tiny": _between(1e-9, 1e-8),
+    "-999": _constant(lambda _: -999.0),
+    "-0": _constant(lambda _: -0.0),
 }
 KINDS = LIKE | UNLIKE

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch_geometric.utils import sort_edge_index
 
 from graycert.errors import GraycertError
+from graycert.models.edge_inputs import probed_edges
 from graycert.models.private_copy import private_copy
 
 HOSTILE_VALUES = (1e4, float("nan"), float("inf"), -1e4)
@@ -69,15 +70,16 @@ def _influence_on_path(
     copies = torch.arange(num_nodes).repeat_interleave(edges.size(1)) * num_nodes
     many_edges, many = edges.repeat(1, num_nodes) + copies, clean.repeat(num_nodes, 1)
     hostile = torch.arange(num_nodes) * (num_nodes + 1)  # node i of copy i
-    expected = model(many, many_edges)
     hops = _hops(edges, num_nodes).reshape(-1)
     distance, leaks = 0, False
-    for value in (*HOSTILE_VALUES, torch.finfo(dtype).max, torch.finfo(dtype).min, 0.0):
-        attacked = many.clone()
-        attacked[hostile] = value
-        noticed = hops[~rows_with_same_bits(model(attacked, many_edges), expected)]
-        leaks |= bool((noticed < 0).any())
-        distance = max(distance, int(noticed.max(initial=0)))
+    for taken in probed_edges(model, many_edges):
+        expected = model(many, taken)
+        for value in (*HOSTILE_VALUES, torch.finfo(dtype).max, torch.finfo(dtype).min, 0.0):
+            attacked = many.clone()
+            attacked[hostile] = value
+            noticed = hops[~rows_with_same_bits(model(attacked, taken), expected)]
+            leaks |= bool((noticed < 0).any())
+            distance = max(distance, int(noticed.max(initial=0)))
     return Influence(distance, leaks)
 
 

@@ -104,7 +104,7 @@ class LeakTest:
         """
         self._model = private_copy(self._pristine)
         nobody = torch.zeros(x.size(0), dtype=torch.bool)
-        nothing = torch.empty(2, 0, dtype=torch.long)
+        nothing = edge_index[:, :0]
         before: Tensor | None = None
         with contextlib.suppress(Exception):  # an aggregation may need some edge: then none leaves the hostile block
             before = self.outputs(x, nothing)
@@ -250,7 +250,7 @@ def unusable(model: nn.Module, error: Exception, num_edges: int) -> InvalidParam
         "`model` must accept any features and any edges, because hostile nodes may have features such as "
         f"10000, nan, inf, -10000 and any edge may be deleted, got {one_line(error)} with {num_edges} edges. Remove "
         "the check, or clamp the features before they are used as an index; weights stored for each edge of the graph "
-        "cannot follow deleted edges."
+        "cannot follow deleted edges: name them in `edge_inputs`."
     )
 
 

@@ -1,12 +1,13 @@
 """Does Lemma 1 hold for this model? Structure, depth, determinism, and an executed leak test."""
 
 import dataclasses
+import hmac
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.utils import sort_edge_index
 
 from graycert._types import IntArray
 from graycert._validation import check_integer, check_seed
@@ -17,10 +18,14 @@ from graycert.audit.influence import Influence, probe_model, same_bits
 from graycert.audit.leak_test import leak_test, needs_in_edges, unusable
 from graycert.audit.memory import check_memory, unsteady
 from graycert.audit.report import AuditCheck, AuditReport
+from graycert.audit.row_test import beside_skip
+from graycert.audit.seal import parts_of, seal_of
 from graycert.audit.structure import check_structure
 from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
+from graycert.models.advice import refuse_featureless, refuse_other_call
+from graycert.models.edge_inputs import chosen_edge_inputs, with_edge_inputs
 from graycert.models.outside_state import OutsideState
 from graycert.models.precision import check_precision
 from graycert.models.private_copy import one_line, private_copy, undisturbed
@@ -29,6 +34,9 @@ from graycert.sampling import evaluation_mode
 from graycert.sampling.operations import UnknownModelError
 from graycert.sampling.recognition import recognise
 from graycert.sampling.voting import ablation_row, check_scores
+
+DEFAULT_NUM_DRAWS = 15
+"""Draws of the leak test."""
 
 _LARGE = 16_000_000  # features of a graph from which on memory is looked for on parts of it, where the model runs there
 
@@ -39,7 +47,8 @@ def audit_model(
     *,
     num_layers: int | None = None,
     ablation_token: Tensor | None = None,
-    num_draws: int = 15,
+    edge_inputs: Sequence[str] | None = None,
+    num_draws: int = DEFAULT_NUM_DRAWS,
     seed: int = 0,
     targets: IntArray | None = None,
     features_matter: bool = True,
@@ -75,7 +84,9 @@ def audit_model(
         num_layers: Number k of propagation steps, if you know it; by default it is counted. Needed for a model that
             moves messages without PyTorch Geometric layers.
         ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
-        num_draws: Draws of the leak test, >= 1.
+        edge_inputs: Names of values per edge of ``data`` that the model is given, see `graycert.certify`: part of the
+            structure, so that scores may depend on them, however they are distributed.
+        num_draws: Draws of the leak test, >= 1; a report with fewer than the default is not taken by `certify`.
         seed: Seeds the leak test.
         targets: Nodes that are asked for, shape (num_targets,): the scores of one of them must depend on features;
             default all nodes.
@@ -83,43 +94,186 @@ def audit_model(
 
     Returns:
         The report; ``report.passed`` says whether a certificate can be issued, ``report.require()`` raises if not.
-        Printed, it says what was tried and what cannot be seen.
+        Printed, it says what was tried and what cannot be seen. In this process, `certify` takes it as ``audit`` for
+        the same model, features, edges and token.
 
     Raises:
         InvalidParameterError: If the model does not return finite scores (num_nodes, num_classes), cannot be evaluated
             on hostile features or fewer edges, has parameters without values or of another type than the features, or
             an argument is out of range.
-        UnsoundSetupError: ``batch-not-graph``; ``skip-not-local``.
+        UnsoundSetupError: ``batch-not-graph``; ``skip-not-local``; ``edge-inputs-unsaid``.
 
     References:
         Scholten et al. (2022), Lemma 1 and Proposition 1.
     """
+    report = examine_model(
+        model,
+        data,
+        num_layers=num_layers,
+        ablation_token=ablation_token,
+        edge_inputs=edge_inputs,
+        num_draws=num_draws,
+        seed=seed,
+        targets=targets,
+        features_matter=features_matter,
+    )
+    about = parts_of(
+        model,
+        data,
+        ablation_token=ablation_token,
+        edge_inputs=edge_inputs,
+        num_layers=num_layers,
+        features_matter=features_matter,
+    )
+    report = dataclasses.replace(report, about=about)
+    return dataclasses.replace(report, seal=seal_of(report))
+
+
+def examine_model(
+    model: nn.Module,
+    data: Any,
+    *,
+    num_layers: int | None,
+    ablation_token: Tensor | None,
+    edge_inputs: Sequence[str] | None,
+    num_draws: int = DEFAULT_NUM_DRAWS,
+    seed: int,
+    targets: IntArray | None,
+    features_matter: bool,
+    local: bool = True,
+) -> AuditReport:
+    """Do the work of `audit_model`, for a report that is not handed on.
+
+    Without ``local`` a proof needs no more of the model than that it is a function of features and edges: structure,
+    depth and leaks are then not asked for, and the report counts no steps.
+    """
     started = time.perf_counter()
+    refuse_featureless(model, data)
     validate_data(data)
     refuse_batch(data)
-    check_precision(model, data)
+    chosen = chosen_edge_inputs(model, data, edge_inputs)
     check_integer("num_draws", num_draws, at_least=1)
     seed = check_seed(seed)
     if num_layers is not None:
         check_integer("num_layers", num_layers, at_least=1)
     require_skip_logits(model)
     with undisturbed():
-        pristine = private_copy(model).cpu()
+        given, edges = with_edge_inputs(model, data, chosen)
+        check_precision(given, data, edges=edges)
+        pristine = private_copy(given).cpu()
         with torch.inference_mode(), evaluation_mode(pristine):
             outside = OutsideState(pristine)
             try:
-                report = _audited(
-                    pristine, outside, data, num_layers, ablation_token, num_draws, seed, targets, features_matter
-                )
+                if local:
+                    report = _audited(
+                        pristine,
+                        outside,
+                        data.x.detach().cpu(),
+                        edges,
+                        num_layers,
+                        ablation_token,
+                        num_draws,
+                        seed,
+                        targets,
+                        features_matter,
+                    )
+                else:
+                    report = _as_a_function(pristine, outside, data.x.detach().cpu(), edges, targets, features_matter)
             finally:
                 outside.restore()
-    return dataclasses.replace(report, seconds=time.perf_counter() - started)
+    return dataclasses.replace(report, num_draws=num_draws, seconds=time.perf_counter() - started)
+
+
+def accept_report(
+    report: AuditReport,
+    model: nn.Module,
+    data: Any,
+    *,
+    num_layers: int | None,
+    ablation_token: Tensor | None,
+    edge_inputs: Sequence[str] | None,
+    targets: IntArray | None,
+    features_matter: bool,
+    fingerprint: str,
+    local: bool = True,
+) -> AuditReport:
+    """Take a report of this process instead of an audit; what depends on the targets is checked anew.
+
+    Args:
+        report: From `audit_model`.
+        model: As for `audit_model`, and so are the others.
+        data: Graph.
+        num_layers: Number of propagation steps that is asked for.
+        ablation_token: Features of an ablated node.
+        edge_inputs: Names of values per edge.
+        targets: Nodes that are asked for.
+        features_matter: Whether scores must depend on features.
+        fingerprint: That of the graph.
+        local: Whether hostile nodes are others than the target, and reach it along edges.
+
+    Raises:
+        InvalidParameterError: If the report is about something else, was changed, or comes from another process.
+    """
+    if not isinstance(report, AuditReport):
+        raise InvalidParameterError(
+            f"`audit` must be a report of graycert.audit_model, got {type(report).__name__}. Leave it out to audit now."
+        )
+    if not report.seal or not hmac.compare_digest(report.seal, seal_of(report)):
+        raise InvalidParameterError(
+            "`audit` must be a report as audit_model returned it in this process, got one that was changed, loaded or "
+            "made elsewhere. Leave it out to audit now."
+        )
+    now = parts_of(
+        model,
+        data,
+        ablation_token=ablation_token,
+        edge_inputs=edge_inputs,
+        num_layers=num_layers,
+        features_matter=features_matter,
+        fingerprint=fingerprint,
+    )
+    if not now["model"]:
+        raise InvalidParameterError(
+            "`audit` must be about a model whose state can be hashed, got a model that holds something else than "
+            "tensors, arrays, numbers, texts and objects of these. Leave `audit` out."
+        )
+    differing = [name for name, found in now.items() if report.about.get(name) != found]
+    if differing or report.num_draws < DEFAULT_NUM_DRAWS:
+        what = ", ".join(differing) or f"num_draws = {report.num_draws}, fewer than {DEFAULT_NUM_DRAWS}"
+        raise InvalidParameterError(
+            f"`audit` must be about this model, graph and token, got a report that differs in {what}. Call "
+            "graycert.audit_model with what is certified, or leave `audit` out."
+        )
+    if not features_matter or not report.passed:
+        return report
+    with undisturbed():
+        given, edges = with_edge_inputs(model, data, edge_inputs)
+        pristine = private_copy(given).cpu()
+        with torch.inference_mode(), evaluation_mode(pristine):
+            outside = OutsideState(pristine)
+            try:
+                check = _features_matter(pristine, data.x.detach().cpu(), edges, targets, attacked_by_others=local)
+            finally:
+                outside.restore()
+    others = tuple(each for each in report.checks if each.name != check.name)
+    return dataclasses.replace(report, checks=(*others, check))
+
+
+def _features_matter(
+    pristine: nn.Module, x: Tensor, edge_index: Tensor, targets: IntArray | None, *, attacked_by_others: bool
+) -> AuditCheck:
+    scores = _call(pristine, x, edge_index)
+    chosen = torch.arange(x.size(0)) if targets is None else torch.tensor(targets)
+    return check_features_matter(
+        pristine, x, edge_index, scores, scores, chosen, _call, attacked_by_others=attacked_by_others
+    )
 
 
 def _audited(
     pristine: nn.Module,
     outside: OutsideState,
-    data: Any,
+    x: Tensor,
+    edge_index: Tensor,
     num_layers: int | None,
     ablation_token: Tensor | None,
     num_draws: int,
@@ -127,12 +281,12 @@ def _audited(
     targets: IntArray | None,
     features_matter: bool,
 ) -> AuditReport:
-    x, edge_index = data.x.detach().cpu(), sort_edge_index(data.edge_index.cpu(), sort_by_row=False)
     token = ablation_row(pristine, ablation_token, num_features=x.size(1)).detach().cpu().to(x.dtype)
     known = _is_known(pristine, outside)
     checks = check_structure(pristine)
     called = private_copy(pristine)
-    scores = check_scores(_call(called, x, edge_index), num_nodes=x.size(0), x=x)
+    out = _call(called, x, edge_index)
+    scores = check_scores(out, num_nodes=x.size(0), x=x, called=(pristine, edge_index))
     counted, again = count_propagation_steps(private_copy(pristine), x, edge_index)
     checks += _memory_and_features(
         pristine, called, outside, x, edge_index, scores, again, targets, known, features_matter
@@ -156,6 +310,24 @@ def _audited(
     )
 
 
+def _as_a_function(
+    pristine: nn.Module,
+    outside: OutsideState,
+    x: Tensor,
+    edge_index: Tensor,
+    targets: IntArray | None,
+    features_matter: bool,
+) -> AuditReport:
+    """Check that a model is a function of features and edges, and nothing else."""
+    called = private_copy(pristine)
+    scores = check_scores(_call(called, x, edge_index), num_nodes=x.size(0), x=x)
+    again = _call(private_copy(pristine), x, edge_index)
+    checks = _memory_and_features(
+        pristine, called, outside, x, edge_index, scores, again, targets, False, features_matter, local=False
+    )
+    return AuditReport(num_layers=0, counted_steps=0, farthest_influence=-1, checks=tuple(checks))
+
+
 def _memory_and_features(
     pristine: nn.Module,
     called: nn.Module,
@@ -167,20 +339,30 @@ def _memory_and_features(
     targets: IntArray | None,
     known: bool,
     features_matter: bool,
+    *,
+    local: bool = True,
 ) -> list[AuditCheck]:
     """Test that the model is a function of features and edges, and of features at all."""
     if not same_bits(again, scores):
         return [unsteady()]
-    if known or x.numel() > _LARGE:
+    if local and (known or x.numel() > _LARGE):
         blocks = union_of_blocks(x, edge_index, num_hops=2, seed=0)
         if known or runs_on(private_copy(pristine), blocks):
             x, edge_index, called, targets = blocks.x, blocks.edge_index, private_copy(pristine), None
             scores = _call(called, x, edge_index)
-    checks, moved = check_memory(pristine, called, x, edge_index, scores, outside, _call)
+    checks, moved = check_memory(
+        pristine, called, x, edge_index, beside_skip(called, scores, x), outside, _call_with_skip
+    )
+    moved = moved[:, : scores.size(1)]
     if not features_matter:
         return [checks]
     chosen = torch.arange(x.size(0)) if targets is None else torch.tensor(targets)
-    return [checks, check_features_matter(private_copy(pristine), x, edge_index, scores, moved, chosen, _call)]
+    return [
+        checks,
+        check_features_matter(
+            private_copy(pristine), x, edge_index, scores, moved, chosen, _call, attacked_by_others=local
+        ),
+    ]
 
 
 def _is_known(model: nn.Module, outside: OutsideState) -> bool:
@@ -202,11 +384,17 @@ def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
     except Exception as error:
         if needs_in_edges(model, error):
             raise unusable(model, error, edge_index.size(1)) from error
+        refuse_other_call(model, x, edge_index)
         raise InvalidParameterError(
             f"`model` must accept model(x, edge_index) with x of shape {tuple(x.shape)} and {x.dtype} and any "
-            f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Wrap it in a module with that signature, "
-            "or convert `data.x`; weights stored for each edge of the graph cannot follow deleted edges."
+            f"edges, got {one_line(error)} with {edge_index.size(1)} edges. Say how it is called, "
+            "model = graycert.as_node_classifier(model, call=lambda model, x, edge_index: ...), or convert `data.x`; "
+            "weights stored for each edge of the graph cannot follow deleted edges: name them in `edge_inputs`."
         ) from error
+
+
+def _call_with_skip(model: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
+    return beside_skip(model, _call(model, x, edge_index), x)
 
 
 def _token_is_independent(token: Tensor, x: Tensor) -> AuditCheck:

@@ -1,13 +1,14 @@
 """What an audit found."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from graycert.errors import UnsoundSetupError
 
 CANNOT_SEE = (
     "not seen: what was computed from the features before (scores, statistics and propagated features kept as "
-    "constants), memory in files or in the environment of the process, edges chosen by "
-    "features, and what a model does only for features or graphs that nobody tried"
+    "constants), memory in files and inside libraries, edges chosen by features, "
+    "and what a model does only for features or graphs that nobody tried, after very many calls, or by the clock"
 )
 
 
@@ -40,7 +41,10 @@ class AuditReport:
         assumed: Whether ``num_layers`` is what the user said and messages move by means that cannot be counted.
         reads_num_nodes: Whether outputs change with the number of nodes of the graph, e.g. by `GraphSizeNorm`: local
             while nodes stay, and nothing can be certified against nodes that are added or deleted.
+        num_draws: Draws of the leak test.
         seconds: Wall time of the audit.
+        about: Hashes of what the audit looked at, by name.
+        seal: Binds all of the above to this process; empty if the report is for reading only.
     """
 
     num_layers: int
@@ -49,7 +53,10 @@ class AuditReport:
     checks: tuple[AuditCheck, ...]
     assumed: bool = False
     reads_num_nodes: bool = False
+    num_draws: int = 0
     seconds: float = 0.0
+    about: Mapping[str, str] = field(default_factory=dict, repr=False)
+    seal: str = field(default="", repr=False)
 
     @property
     def passed(self) -> bool:

@@ -90,7 +90,8 @@ def _fewest(items: Tensor, holds: Callable[[Tensor], bool], may_go_on: Callable[
 
 def _fewest_entries(attack: Attack, row: int, changes: Callable[[Tensor], bool], may_go_on: Callable[[], bool]) -> str:
     clean, attacked = attack.clean[row], attack.attacked[row]
-    differing = ((clean != attacked) & ~(clean.isnan() & attacked.isnan())).nonzero()[:, 0]
+    another = (clean != attacked) | (clean.signbit() != attacked.signbit())  # 0 and -0 are two features
+    differing = (another & ~(clean.isnan() & attacked.isnan())).nonzero()[:, 0]
 
     def holds(entries: Tensor) -> bool:
         x = attack.clean.clone()

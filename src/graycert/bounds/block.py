@@ -1,13 +1,14 @@
 """What every method needs of a few targets, and what it returns."""
 
 from dataclasses import dataclass
+from functools import cache, cached_property
 from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graycert._types import FloatArray, IntArray
-from graycert.graph import Adjacency, ReceptiveFields
+from graycert.graph import Adjacency, ReceptiveFields, SimplePathCounter
 
 MOST_RADII, MOST_SETS, _FEWEST = 2_048, 512, 20
 _ENTRIES = 2**24  # of a table over all targets: 128 MiB of float64
@@ -47,6 +48,11 @@ class Setting:
     budget: int
     farthest: int = MOST_RADII
     most_sets: int = MOST_SETS
+
+    @cached_property
+    def path_counter(self) -> SimplePathCounter:
+        """What counts simple paths; shared by all blocks."""
+        return SimplePathCounter(self.adjacency, num_layers=self.num_layers)
 
     @property
     def p_delete_per_edge(self) -> FloatArray:
@@ -109,6 +115,12 @@ def up_to_one_half(delta_upper: FloatArray) -> int:
 
 def nested(chain: IntArray, size: int) -> NDArray[np.int32]:
     """Return the first 1, 2, ..., ``size`` nodes of a chain, padded with -1, shape (size, size)."""
-    chain = chain[:size].astype(np.int32)
-    padded = np.concatenate([chain, np.full(size - chain.size, -1, dtype=np.int32)])
-    return np.where(np.tri(size, dtype=np.bool_), padded, np.int32(-1))
+    sets = np.full((size, size), -1, dtype=np.int32)
+    known = chain[:size].astype(np.int32)
+    np.copyto(sets[:, : known.size], known, where=_below_diagonal(size)[:, : known.size])
+    return sets
+
+
+@cache
+def _below_diagonal(size: int) -> NDArray[np.bool_]:
+    return np.tri(size, dtype=np.bool_)

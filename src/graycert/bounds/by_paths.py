@@ -10,7 +10,6 @@ from graycert.bounds.block import Block, Setting, TargetDeltas, nested, up_to_on
 from graycert.bounds.multiplicative import multiplicative_bound
 from graycert.bounds.single_source import single_source_bounds, target_bound
 from graycert.bounds.union import union_bound
-from graycert.graph import simple_path_blocks
 
 Rule = Callable[..., FloatArray]
 
@@ -85,11 +84,9 @@ def single_sources(setting: Setting, block: Block) -> tuple[FloatArray, NDArray[
         )
     from graycert.bounds.repeated_counts import distinct_rows  # Numba takes a while to load
 
-    blocks = list(simple_path_blocks(setting.adjacency, block.fields.targets, num_layers=setting.num_layers))
-    counts = np.concatenate([paths.counts for paths in blocks])
-    exact = np.concatenate([paths.exact for paths in blocks])
-    first, which = distinct_rows(counts)
-    single = single_source_bounds(counts[first], p_delete=setting.p_delete, p_ablate=setting.p_ablate)[which]
+    paths = setting.path_counter.count(block.fields)
+    first, which = distinct_rows(paths.counts)
+    single = single_source_bounds(paths.counts[first], p_delete=setting.p_delete, p_ablate=setting.p_ablate)[which]
     # A target, the first of its field, needs no edge to see its own features.
     single[block.fields.indptr[:-1]] = target_bound(p_ablate=setting.p_ablate)
-    return single, exact
+    return single, paths.exact

@@ -1,6 +1,5 @@
 """Δ̄ for each target and radius, by the bound asked for."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from graycert.bounds.block import Block, Setting, TargetDeltas, memory_limits
 from graycert.bounds.by_paths import RULES, PathBounds
 from graycert.bounds.by_search import SearchBounds
 from graycert.bounds.delta_bounds import DeltaBounds
+from graycert.bounds.in_order import in_order
 from graycert.errors import InvalidParameterError
 from graycert.graph import (
     Adjacency,
@@ -41,6 +41,7 @@ def delta_bounds(
     max_radius: int | None = 20,
     bound: str = "auto",
     budget: int = DEFAULT_BUDGET,
+    num_threads: int = 1,
 ) -> DeltaBounds:
     """Bound, for each target and radius, the probability that a message from hostile nodes reaches the target.
 
@@ -67,6 +68,7 @@ def delta_bounds(
             last two.
         budget: Work per target, in products, after which a search for the worst set is given up. What it has proved so
             far is returned, never above Theorem 3 (for more than two layers up to rounding).
+        num_threads: Blocks of targets that are worked on at once, >= 1; the bounds do not depend on it.
 
     Returns:
         The bounds, with what they belong to: ``np.asarray(bounds)`` is Δ̄(ρ) for ρ = 1..max_radius, float64, shape
@@ -111,6 +113,7 @@ def delta_bounds(
         max_radius=max_radius,
         bound=bound,
         budget=budget,
+        num_threads=num_threads,
     )
     return replace(found, smoothing=canonical)
 
@@ -139,13 +142,15 @@ def evaluate_deltas(
     max_radius: int | None = 20,
     bound: str = "auto",
     budget: int = DEFAULT_BUDGET,
+    num_threads: int = 1,
 ) -> DeltaBounds:
     """Do the work of ``delta_bounds`` and report what the bounds rest on; arguments and errors are the same.
 
-    Besides the result, memory holds one block of ``graycert.graph.BLOCK_ENTRIES`` nodes of receptive fields, or one
-    field if that is larger.
+    Besides the result, memory holds per thread one block of ``graycert.graph.BLOCK_ENTRIES`` nodes of receptive fields,
+    or one field if that is larger.
     """
     _check_types(adjacency, smoothing, threat)
+    num_threads = check_integer("num_threads", num_threads, at_least=1)
     targets = check_targets(targets, num_nodes=adjacency.num_nodes)
     num_layers = check_integer("num_layers", num_layers, at_least=1)
     if max_radius is not None:
@@ -160,12 +165,18 @@ def evaluate_deltas(
         budget=check_integer("budget", budget, at_least=1),
         **memory_limits(targets.size),
     )
+
+    def evaluate(some: IntArray) -> tuple[list[TargetDeltas], IntArray, IntArray]:
+        block = _block(setting, threat, some)
+        return _by_method(setting, block, bound=bound, max_radius=max_radius), block.num_eligible, block.fields.sizes
+
     found: list[TargetDeltas] = []
     num_eligible, sizes = [], []
-    for block in _blocks(setting, threat, targets):
-        found += _by_method(setting, block, bound=bound, max_radius=max_radius)
-        num_eligible.append(block.num_eligible)
-        sizes.append(block.fields.sizes)
+    blocks = target_blocks(adjacency, targets, num_layers=setting.num_layers)
+    for deltas, eligible, field_sizes in in_order(evaluate, blocks, num_threads=num_threads):
+        found += deltas
+        num_eligible.append(eligible)
+        sizes.append(field_sizes)
     radius = max(each.delta_upper.size for each in found)
     if any(each.delta_upper.size < radius for each in found):  # now it is known how far a certificate can reach
         return evaluate_deltas(
@@ -177,6 +188,7 @@ def evaluate_deltas(
             max_radius=radius,
             bound=bound,
             budget=budget,
+            num_threads=num_threads,
         )
     return DeltaBounds(
         targets=targets,
@@ -210,13 +222,11 @@ def check_bound(bound: str, *, num_layers: int) -> str:
     return bound
 
 
-def _blocks(setting: Setting, threat: NodeFeatureThreat, targets: IntArray) -> Iterator[Block]:
-    """Yield the receptive fields of a few targets at a time, in bounded memory."""
-    adjacency, num_layers = setting.adjacency, setting.num_layers
-    for some in target_blocks(adjacency, targets, num_layers=num_layers):
-        fields = receptive_fields(adjacency, some, num_layers=num_layers)
-        eligible = threat.eligible(fields.nodes, fields.distances, num_nodes=adjacency.num_nodes)
-        yield Block(fields=fields, eligible=eligible)
+def _block(setting: Setting, threat: NodeFeatureThreat, targets: IntArray) -> Block:
+    """Return the receptive fields of a few targets."""
+    fields = receptive_fields(setting.adjacency, targets, num_layers=setting.num_layers)
+    eligible = threat.eligible(fields.nodes, fields.distances, num_nodes=setting.adjacency.num_nodes)
+    return Block(fields=fields, eligible=eligible)
 
 
 def _by_method(setting: Setting, block: Block, *, bound: str, max_radius: int | None) -> list[TargetDeltas]:

@@ -28,6 +28,7 @@ def structural_deltas(
     max_radius: int | None = 20,
     bound: str = "auto",
     budget: int = DEFAULT_BUDGET,
+    num_threads: int = 1,
 ) -> DeltaBounds:
     r"""Bound, for each target and radius, the probability that the target notices the structural change.
 
@@ -52,6 +53,7 @@ def structural_deltas(
             not for edges.
         bound: As in `delta_bounds`; of edges "auto" and "multiplicative" are the same, and the only ones.
         budget: As in `delta_bounds`.
+        num_threads: As in `delta_bounds`; of edges one.
 
     Returns:
         The bounds. Of nodes, ``num_eligible`` and ``receptive_field_size`` count what is within ``threat.reach``; of
@@ -87,6 +89,7 @@ def structural_deltas(
             max_radius=max_radius,
             bound=bound,
             budget=budget,
+            num_threads=num_threads,
         )
         return replace(found, num_layers=num_layers, smoothing=smoothing, threat=threat)
     check_choice("bound", bound, ("auto", "multiplicative"), hint="Deleted edges have no other bound.")

@@ -16,7 +16,7 @@ from graycert.graph.adjacency import Adjacency
 from graycert.graph.toy_graphs import path_graph
 
 DEFAULT_BUDGET = 2**26  # products per target, about a tenth of a second
-_MEMORY = 2**21  # 16 MiB of scenarios
+_MEMORY, _MOST_MEMORY = 2**21, 2**25  # 16 MiB of scenarios; 256 MiB, for hubs
 _SUBSETS_UP_TO = 10  # first hops of a component up to which the greedy search sums over their subsets
 _HALF = float(np.log(2.0))  # L of Δ = 1/2
 
@@ -99,7 +99,7 @@ class TwoLevelSearch:
     def worst_sets(
         self, nodes: IntArray, eligible: NDArray[np.bool_], *, max_radius: int, most_sets: int | None = None
     ) -> WorstSets | None:
-        """Return the worst sets of one target, or None if its walks alone exceed the budget.
+        """Return the worst sets of one target, or None if its walks alone exceed the budget, or its first hops memory.
 
         Args:
             nodes: Its receptive field, the target first, shape (field_size,).
@@ -111,7 +111,10 @@ class TwoLevelSearch:
         if not routes.p_first.size:
             return None
         radius = min(max_radius, max(1, int(routes.copies.sum())))
-        memory = self._scratch(memory_needed(routes, radius))
+        needed = memory_needed(routes, radius)
+        if needed > _MOST_MEMORY:
+            return None
+        memory = self._scratch(needed)
         upper, proved, kinds = _search(routes, radius, self._budget, memory)
         num_sets = max_radius if most_sets is None else min(most_sets, max_radius)
         attackers = np.full((num_sets, num_sets), -1, dtype=np.int64)

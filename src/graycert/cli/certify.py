@@ -15,7 +15,6 @@ from graycert.cli.console import Console, about
 from graycert.cli.declared import Chosen, certify_config, every_kind, made, made_draws, refuse_foreign
 from graycert.cli.node_files import read_masks, read_nodes
 from graycert.cli.places import claimed, default_run, shown
-from graycert.cli.provenance import weights_sha256
 from graycert.cli.repetition import complete_options
 from graycert.cli.training import train_model
 from graycert.draws import AnyDraws
@@ -83,6 +82,7 @@ class _Asked:
             device=None if config.device == "auto" else config.device,
             engine=config.engine,
             batch_size=config.batch_size,
+            memory=None if config.memory is None else config.memory * 2**20,
             progress=console.progress,
             say=console.say,
         )
@@ -98,6 +98,8 @@ def _run(config: CertifyConfig, console: Console) -> int:
 
 
 def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console) -> int:
+    from graycert.models import weights_sha256
+
     data = graphs.load(config, console)
     targets = config.targets or ("test" if data.get("y") is not None else "all")
     named = read_nodes(targets, data, flag="targets") if targets not in ("test", "all") else None
@@ -229,11 +231,20 @@ def _keep_model(chosen: models.ChosenModel, certificates: "Certificates", folder
 
 
 def _tell(certificates: "Certificates", folder: Path, console: Console) -> None:
+    from graycert._phases import time_in_words
     from graycert.runs.words import summary_record
 
     files = sorted(str(path) for path in folder.iterdir())
     text = "\n".join(
-        [certificates.summary(), "", f"Written to {shown(folder)}:", *(f"  {Path(file).name}" for file in files)]
+        [
+            certificates.summary(),
+            "",
+            f"Took {time_in_words(certificates.seconds)}.",
+            f"Written to {shown(folder)}:",
+            *(f"  {Path(file).name}" for file in files),
+        ]
     )
     record = {"command": "certify", "out": str(folder), "files": files, "summary": summary_record(certificates)}
+    record["seconds"] = dict(certificates.seconds)
+    console.say(f"certified in {time_in_words(certificates.seconds)}")
     console.result(text, record)

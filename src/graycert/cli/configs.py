@@ -170,6 +170,9 @@ class CertifyConfig(TrainingConfig):
     batch_size: Annotated[
         Count | None, Field(description="Draws per forward pass (engine torch). Default: from a memory budget.")
     ] = None
+    memory: Annotated[
+        Count | None, Field(description="MiB that drawing may take. Default: a quarter of what the machine has free.")
+    ] = None
     out: Annotated[str | None, Field(description="Run directory. Default: runs/certify-GRAPH-TIME.")] = None
     overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False
 

@@ -12,7 +12,6 @@ from graycert.cli.config_file import resolve
 from graycert.cli.configs import TrainConfig
 from graycert.cli.console import Console
 from graycert.cli.places import check_file, claimed, default_run
-from graycert.cli.provenance import weights_sha256
 from graycert.cli.training import train_model
 
 _DEFAULTS = TrainConfig()
@@ -54,7 +53,7 @@ def _trained(settings: TrainConfig, out: Path, console: Console) -> int:
         "training": record,
         "versions": versions(),
     }
-    from graycert.models import save_model
+    from graycert.models import save_model, weights_sha256
 
     weights = save_model(model, out, notes=notes)
     files = [str(weights), str(weights.with_suffix(".json"))]

@@ -18,7 +18,7 @@ STEPS = ("undirected", "drop_self_loops", "coalesce", "largest_component", "bina
 
 _ROWS = 256  # compared at a time: a copy of all features costs more than the comparison
 _MASKS = ("train_mask", "val_mask", "test_mask")
-_LISTS = ("class_names", "graph_name", "graph_source")
+_LISTS = ("class_names", "graph_name", "graph_source", "left_out_per_edge")
 _KNOWN = {"edge_index", "x", "y", "num_nodes", "node_ids", "preparation", ATTRIBUTE, *_MASKS, *_LISTS}
 
 
@@ -36,9 +36,9 @@ def prepare_graph(
     The result has ``x``, ``edge_index``, ``y``, PyG's three masks, ``node_ids``, ``class_names`` and
     ``graph_name`` where ``data`` has them, ``preparation``: a list of texts saying what was changed, and
     ``graph_record``: by what the graph can be made again, which `certify` stores and `verify` repeats.
-    Other attributes are left out, edge weights and edge features too, because graycert classifies with
-    ``forward(x, edge_index)``. When nodes are removed from a graph without ``node_ids``, these become the old
-    node numbers.
+    Other attributes are left out, edge weights and edge features too, because edges change; ``left_out_per_edge`` names
+    these, so that `graycert.certify` can ask for them. When nodes are removed from a graph without ``node_ids``, these
+    become the old node numbers.
 
     Args:
         data: The graph, see :func:`graycert.data.validate_data`; features are needed for ``binarize`` only.
@@ -129,6 +129,10 @@ def _plain_copy(data: Data) -> Data:
     dropped = sorted(set(data.keys()) - _KNOWN)
     if dropped:
         result.preparation.append(f"left out {', '.join(dropped)}: models are called with (x, edge_index) only")
+    num_edges = data.edge_index.size(1)
+    per_edge = [name for name in dropped if isinstance(data[name], Tensor) and data[name].shape[:1] == (num_edges,)]
+    if per_edge:
+        result.left_out_per_edge = per_edge
     return result
 
 

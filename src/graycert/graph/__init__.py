@@ -4,7 +4,7 @@ from graycert.graph.adjacency import Adjacency
 from graycert.graph.canonical_graph import CanonicalGraph, probability_arrays
 from graycert.graph.conversion import as_adjacency
 from graycert.graph.explicit_paths import explicit_simple_paths
-from graycert.graph.fingerprint import graph_fingerprint
+from graycert.graph.fingerprint import fingerprint_of, graph_fingerprint
 from graycert.graph.receptive_field import (
     BLOCK_ENTRIES,
     ReceptiveFields,
@@ -17,7 +17,7 @@ from graycert.graph.reduced_representatives import (
     count_reduced_representatives,
     reduced_representatives,
 )
-from graycert.graph.simple_paths import SimplePathCounts, count_simple_paths, simple_path_blocks
+from graycert.graph.simple_paths import SimplePathCounter, SimplePathCounts, count_simple_paths, simple_path_blocks
 from graycert.graph.toy_graphs import bottleneck_graph, path_graph, shared_edge_graph, star_graph
 from graycert.graph.trees import InTree, in_tree, sparsify_to_trees, tree_shaped
 
@@ -28,12 +28,14 @@ __all__ = [
     "InTree",
     "ReceptiveFields",
     "ReducedRepresentatives",
+    "SimplePathCounter",
     "SimplePathCounts",
     "as_adjacency",
     "bottleneck_graph",
     "count_reduced_representatives",
     "count_simple_paths",
     "explicit_simple_paths",
+    "fingerprint_of",
     "graph_fingerprint",
     "in_tree",
     "longest_chain",

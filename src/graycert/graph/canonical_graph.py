@@ -26,7 +26,8 @@ class CanonicalGraph:
     Args:
         adjacency: The graph without self-loops, whose order is this one with self-loops left out.
         order: Which column of ``edge_index`` is where in this order, shape (num_edges,).
-        is_proper: Whether each edge in this order is no self-loop, shape (num_edges,).
+        is_proper: Whether each edge in this order is no self-loop and the first between its nodes, shape (num_edges,).
+        is_repeated: Whether each edge in this order joins the same nodes as the one before it, shape (num_edges,).
         handed_in: What values per edge are handed in for, in words; empty where they cannot be, because nothing says in
             which order they would come.
     """
@@ -34,6 +35,7 @@ class CanonicalGraph:
     adjacency: Adjacency
     order: IntArray
     is_proper: BoolArray
+    is_repeated: BoolArray
     handed_in: str = "column of `edge_index`"
 
     @classmethod
@@ -43,7 +45,8 @@ class CanonicalGraph:
         Args:
             graph: What ``as_adjacency`` takes. Values per edge are one per column of ``edge_index``, or per edge of an
                 ``Adjacency`` in its order; a sparse matrix has none.
-            merge_parallel: Merge parallel edges in ``adjacency`` rather than refuse them, for where no edge has a coin.
+            merge_parallel: Merge parallel edges in ``adjacency`` rather than refuse them, for where no edge has a coin,
+                or one for all edges between two nodes.
 
         Raises:
             InvalidParameterError: If its edges are malformed.
@@ -62,12 +65,16 @@ class CanonicalGraph:
                 adjacency=adjacency,
                 order=everything,
                 is_proper=np.ones(everything.size, dtype=np.bool_),
+                is_repeated=np.zeros(everything.size, dtype=np.bool_),
                 handed_in="" if sp.issparse(graph) else "edge of the Adjacency",
             )
         edges, num_nodes = edge_list(graph)
         adjacency = simple_adjacency(edges, num_nodes=num_nodes) if merge_parallel else as_adjacency(graph)
         order = np.lexsort((edges[0], edges[1]))
-        return cls(adjacency=adjacency, order=order, is_proper=edges[0, order] != edges[1, order])
+        sources, targets = edges[:, order]
+        repeated = np.zeros(order.size, dtype=np.bool_)
+        repeated[1:] = (sources[1:] == sources[:-1]) & (targets[1:] == targets[:-1])
+        return cls(adjacency=adjacency, order=order, is_proper=(sources != targets) & ~repeated, is_repeated=repeated)
 
     @property
     def num_nodes(self) -> int:
@@ -103,7 +110,18 @@ class CanonicalGraph:
         return values[self.order]
 
     def proper(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Leave out the self-loops: from this order to that of ``adjacency``."""
+        """Leave out self-loops and all but one of parallel edges: from this order to that of ``adjacency``.
+
+        Raises:
+            InvalidParameterError: If parallel edges, which share a coin, have different values.
+        """
+        differing = np.flatnonzero(values[1:][self.is_repeated[1:]] != values[:-1][self.is_repeated[1:]])
+        if differing.size:
+            place = int(np.flatnonzero(self.is_repeated)[differing[0]])
+            raise InvalidParameterError(
+                f"`p_delete` must be the same for parallel edges, which share a coin, got {values[place - 1]} and "
+                f"{values[place]} for two edges between the same nodes. Give both the same probability."
+            )
         return values[self.is_proper]
 
     def in_columns(self, values: NDArray[Any]) -> NDArray[Any]:

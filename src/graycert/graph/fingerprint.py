@@ -1,16 +1,24 @@
 """A short name for a graph, so that a stored certificate can say which graph it is about."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
+from graycert.graph.values_per_edge import distinct_rows, values_per_edge
 
 
-def graph_fingerprint(edge_index: ArrayLike, num_nodes: int, features: Any | None) -> str:
+def graph_fingerprint(
+    edge_index: ArrayLike,
+    num_nodes: int,
+    features: Any | None,
+    edge_inputs: Mapping[str, NDArray[Any]] | None = None,
+) -> str:
     """Hash nodes, edges (self-loops and repeats included) and features; the order of the edges does not matter.
 
     Args:
@@ -18,6 +26,7 @@ def graph_fingerprint(edge_index: ArrayLike, num_nodes: int, features: Any | Non
         num_nodes: Number of nodes, >= 1.
         features: Array of numbers, shape (num_nodes, num_features), or None. Its number type counts: float32 and
             float64 copies of one matrix differ.
+        edge_inputs: Values per edge by name, each of shape (num_edges, ...); none give the hash without them.
 
     Returns:
         ``"sha256:"`` and 64 hexadecimal digits, the same on every machine.
@@ -33,13 +42,16 @@ def graph_fingerprint(edge_index: ArrayLike, num_nodes: int, features: Any | Non
     edges = check_integer_array("edge_index", edge_index, ndim=2, at_least=0, less_than=num_nodes)
     if edges.shape[0] != 2:
         raise InvalidParameterError(f"`edge_index` must have shape (2, num_edges), got {edges.shape}.")
-    edges = edges[:, np.lexsort((edges[0], edges[1]))]
+    among_parallel = [distinct_rows(edge_inputs)[1]] if edge_inputs else []
+    order = np.lexsort((*among_parallel, edges[0], edges[1]))
+    edges = edges[:, order]
     digest = hashlib.sha256()
     # Sizes and types go in front of the bytes, so that no two different graphs feed the same byte string.
     digest.update(f"graycert graph 1; nodes {num_nodes}; edges {edges.shape[1]};".encode())
     digest.update(np.ascontiguousarray(edges, dtype="<i8").tobytes())
     if features is None:
         digest.update(b"no features")
+        _add_edge_inputs(digest, edge_inputs, order)
         return f"sha256:{digest.hexdigest()}"
     matrix = np.asarray(features)
     if matrix.ndim != 2 or matrix.shape[0] != num_nodes or matrix.dtype.kind not in "biuf":
@@ -51,4 +63,28 @@ def graph_fingerprint(edge_index: ArrayLike, num_nodes: int, features: Any | Non
     digest.update(f"features {little_endian.str} {matrix.shape[1]};".encode())
     for start in range(0, num_nodes, 4096):  # blocks, so that a large matrix is not copied as a whole
         digest.update(np.ascontiguousarray(matrix[start : start + 4096], dtype=little_endian).tobytes())
+    _add_edge_inputs(digest, edge_inputs, order)
     return f"sha256:{digest.hexdigest()}"
+
+
+def _add_edge_inputs(digest: Any, edge_inputs: Mapping[str, NDArray[Any]] | None, order: IntArray) -> None:
+    for name, values in sorted((edge_inputs or {}).items()):
+        little_endian = values.dtype.newbyteorder("<")
+        digest.update(f"edge input {len(name)} {name} {little_endian.str} {values.shape[1:]};".encode())
+        digest.update(np.ascontiguousarray(values[order], dtype=little_endian).tobytes())
+
+
+def fingerprint_of(data: Any, edge_inputs: tuple[str, ...] | None = None) -> str:
+    """Hash all of a graph that a model is given: edges, features, and values per edge.
+
+    Args:
+        data: Graph with tensors ``x`` (num_nodes, num_features) and ``edge_index`` (2, num_edges), on any device.
+        edge_inputs: Names of its values per edge that the model is given.
+
+    Raises:
+        InvalidParameterError: If the graph lacks them.
+    """
+    given = values_per_edge(data, edge_inputs) if edge_inputs else None
+    x = data.x.detach().cpu()
+    features = x.float() if str(x.dtype) == "torch.bfloat16" else x  # NumPy has no bfloat16
+    return graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), features.numpy(), given)

@@ -94,13 +94,23 @@ def target_blocks(
 
     A block has at least one target, so a single field may be larger.
     """
-    from graycert.graph.backward_search import field_sizes
-
     targets = check_targets(targets, num_nodes=adjacency.num_nodes)
     num_layers = check_integer("num_layers", num_layers, at_least=1)
-    filled = np.cumsum(field_sizes(adjacency.indptr, adjacency.sources, targets, num_layers))
+    filled = np.cumsum(_most_nodes(adjacency, num_layers)[targets])
     start, before = 0, 0
     while start < targets.size:
         stop = max(start + 1, int(np.searchsorted(filled, before + max_entries, side="right")))
         yield targets[start:stop]
         start, before = stop, int(filled[stop - 1])
+
+
+def _most_nodes(adjacency: Adjacency, num_layers: int) -> IntArray:
+    """Return for each node how many nodes its field has at most: as many as walks lead to it; no field is searched."""
+    most = np.ones(adjacency.num_nodes)
+    for _ in range(num_layers):
+        into = np.bincount(adjacency.targets, weights=most[adjacency.sources], minlength=adjacency.num_nodes)
+        grown = np.minimum(1.0 + into, adjacency.num_nodes)
+        if (grown == most).all():
+            break
+        most = grown
+    return most.astype(np.int64)

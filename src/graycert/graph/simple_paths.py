@@ -15,7 +15,7 @@ from graycert._types import FloatArray, IntArray
 from graycert._validation import check_integer, check_targets
 from graycert.errors import InvalidParameterError
 from graycert.graph.adjacency import Adjacency
-from graycert.graph.receptive_field import receptive_fields, target_blocks
+from graycert.graph.receptive_field import ReceptiveFields, receptive_fields, target_blocks
 
 LONGEST_CLOSED_FORM = 4
 DEFAULT_MAX_PATHS = 1_000_000  # about a hundredth of a second per target
@@ -100,25 +100,47 @@ def simple_path_blocks(
     fields, or a single field if that is larger. Arguments and errors are those of ``count_simple_paths``.
     """
     targets = check_targets(targets, num_nodes=adjacency.num_nodes)
-    num_layers = check_integer("num_layers", num_layers, at_least=1)
-    max_paths = check_integer("max_paths", max_paths, at_least=1)
-    _check_no_overflow(adjacency, num_layers)
-    from graycert.graph.short_paths import ClosedWalks, count_short_paths  # Numba takes a while to load
-
-    short = min(num_layers, LONGEST_CLOSED_FORM)
-    closed = ClosedWalks.count(adjacency, length=short)
+    counter = SimplePathCounter(adjacency, num_layers=num_layers, max_paths=max_paths)
     for block in target_blocks(adjacency, targets, num_layers=num_layers):
-        field = receptive_fields(adjacency, block, num_layers=num_layers)
-        counts = np.zeros((field.nodes.size, num_layers))
-        integers = count_short_paths(adjacency, field, closed, length=short)
-        counts[:, :short] = integers if integers.max() <= 2**53 else integers_up(integers)
-        exact = np.ones(block.size, dtype=np.bool_)
-        if num_layers > short:
+        yield counter.count(receptive_fields(adjacency, block, num_layers=num_layers))
+
+
+class SimplePathCounter:
+    """Counts the simple paths within receptive fields of one graph; what all fields need of it is computed once.
+
+    Args:
+        adjacency: The graph.
+        num_layers: Number of message-passing steps k, >= 1.
+        max_paths: See `count_simple_paths`.
+
+    Raises:
+        InvalidParameterError: If an argument is out of range, or counts could overflow 64-bit integers.
+    """
+
+    def __init__(self, adjacency: Adjacency, *, num_layers: int, max_paths: int = DEFAULT_MAX_PATHS) -> None:
+        self._adjacency = adjacency
+        self._num_layers = check_integer("num_layers", num_layers, at_least=1)
+        self._max_paths = check_integer("max_paths", max_paths, at_least=1)
+        _check_no_overflow(adjacency, num_layers)
+        from graycert.graph.short_paths import ClosedWalks  # Numba takes a while to load
+
+        self._short = min(num_layers, LONGEST_CLOSED_FORM)
+        self._closed = ClosedWalks.count(adjacency, length=self._short)
+
+    def count(self, field: ReceptiveFields) -> SimplePathCounts:
+        """Return the counts of some fields for k steps."""
+        from graycert.graph.short_paths import count_short_paths
+
+        counts = np.zeros((field.nodes.size, self._num_layers))
+        integers = count_short_paths(self._adjacency, field, self._closed, length=self._short)
+        counts[:, : self._short] = integers if integers.max() <= 2**53 else integers_up(integers)
+        exact = np.ones(field.targets.size, dtype=np.bool_)
+        if self._num_layers > self._short:
             from graycert.graph.path_enumeration import count_long_paths
 
-            exact = count_long_paths(adjacency, field, counts, max_paths=max_paths)
-        yield SimplePathCounts(
-            targets=block,
+            exact = count_long_paths(self._adjacency, field, counts, max_paths=self._max_paths)
+        return SimplePathCounts(
+            targets=field.targets,
             indptr=field.indptr,
             sources=field.nodes,
             distances=field.distances,

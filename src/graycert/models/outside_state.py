@@ -1,8 +1,12 @@
-"""What a model can remember where a deep copy does not reach: classes, module globals, closures, registries."""
+"""What a model can remember where a deep copy does not reach: classes, globals, closures, registries, environment."""
 
+import contextvars
 import copy
 import dis
+import functools
+import os
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +18,7 @@ from torch import Tensor, nn
 
 _KNOWN = {"torch", "torch_geometric", "torch_scatter", "torch_sparse", "torch_cluster", "pyg_lib", "numpy", "scipy"}
 _BY_NAME = {"globals", "vars", "setattr", "exec", "eval", "__dict__"}
+_MODULE_INTERNALS = frozenset(vars(nn.Module()))
 _MISSING = object()
 _CONTAINERS = (dict, list, set)
 _DATA = (type(None), bool, int, float, str, Tensor, np.ndarray, *_CONTAINERS, tuple)
@@ -50,7 +55,8 @@ class OutsideState:
         self._walk = _Walk()
         for module in model.modules():
             self._walk.visit_object(module, inside=True)
-        self._kept = [(place, place.get(), _copied(place.get())) for place in self._walk.places]
+        places = [*self._walk.places, _environment()]
+        self._kept = [(place, place.get(), _copied(place.get())) for place in places]
         self._names = [(each, set(vars(each))) for each in self._walk.classes]
 
     @property
@@ -58,7 +64,7 @@ class OutsideState:
         """Names that functions other than constructors store: attributes, globals."""
         return {
             name
-            for function in self._walk.functions
+            for function in self.functions
             if function.__name__ not in ("__init__", "reset_parameters", "__setattr__", "__setstate__")
             for name in _stored(function, "STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
         }
@@ -68,6 +74,11 @@ class OutsideState:
         """Whether functions store anything, or containers and caches are within their reach."""
         holds = any(isinstance(place.get(), _CONTAINERS) for place in self.places)
         return bool(self.stored_names or self._walk.caches or holds)
+
+    @property
+    def functions(self) -> list[types.FunctionType]:
+        """All functions that were looked through."""
+        return self._walk.functions
 
     @property
     def places(self) -> list[Place]:
@@ -116,12 +127,15 @@ class _Walk:
         for each in type(value).__mro__:
             self.visit_class(each)
         for name, held in list(getattr(value, "__dict__", {}).items()):
-            if not name.startswith("_"):
+            if isinstance(value, nn.Module) and name in _MODULE_INTERNALS:
+                for hook in list(held.values()) if name.endswith("_hooks") else ():
+                    self._visit(hook, None)
+            else:
                 self._visit(held, None if inside else _entry(value.__dict__, name, f"{type(value).__name__}.{name}"))
 
     def visit_class(self, each: type) -> None:
         """Look through the attributes of a class and the functions of its methods."""
-        if not _is_foreign(each.__module__) or not self._is_new(each):
+        if not is_foreign(each.__module__) or not self._is_new(each):
             return
         self.classes.append(each)
         for name, held in list(vars(each).items()):
@@ -130,12 +144,12 @@ class _Walk:
 
     def visit_function(self, function: types.FunctionType) -> None:
         """Look through what a function names, closes over and has as defaults."""
-        if not _is_foreign(function.__module__ or "") or not self._is_new(function):
+        if not is_foreign(function.__module__ or "") or not self._is_new(function):
             return
         self.functions.append(function)
         names = {name for code in _codes(function.__code__) for name in code.co_names}
         scope = function.__globals__
-        stored, attributes = _stored(function, "STORE_GLOBAL"), _stored(function, "STORE_ATTR")
+        stored, attributes = _stored(function, "STORE_GLOBAL"), _stored(function, "STORE_ATTR") - {"__doc__"}
         if names & _BY_NAME:  # what is named cannot be read off the code
             names |= {name for name, held in scope.items() if isinstance(held, _DATA) and not name.startswith("__")}
         for name in sorted(names):
@@ -154,11 +168,11 @@ class _Walk:
         self, scope: dict[str, Any], name: str, names: set[str], attributes: set[str], module: str
     ) -> None:
         held = scope.get(name, _MISSING)
-        if isinstance(held, types.ModuleType | type) and not _is_foreign(_home(held)):
+        if isinstance(held, types.ModuleType | type) and not is_foreign(_home(held)):
             left = [each for each in sorted(attributes) if isinstance(vars(held).get(each), _DATA)]
             self.places += [_attribute(held, each) for each in left]  # nothing, or a value left in torch itself
         if isinstance(held, types.ModuleType):
-            if _is_foreign(held.__name__):
+            if is_foreign(held.__name__):
                 for inner in sorted(names & set(vars(held))):
                     self._visit(vars(held)[inner], _entry(vars(held), inner, f"{held.__name__}.{inner}"))
         else:
@@ -175,7 +189,14 @@ class _Walk:
         if hasattr(held, "cache_clear") and hasattr(held, "__wrapped__"):
             self.caches.append(held)
             held = held.__wrapped__
-        if isinstance(held, types.FunctionType):
+        if isinstance(held, functools.partial):
+            for part in (held.func, *held.args, *held.keywords.values()):
+                self._visit(part, _held(part, "argument of a partial function"))
+        elif isinstance(held, threading.local):
+            self._visit(vars(held), _held(vars(held), "thread-local values"))
+        elif isinstance(held, contextvars.ContextVar):
+            self.places.append(_context(held))
+        elif isinstance(held, types.FunctionType):
             self.visit_function(held)
         elif isinstance(held, type):
             self.visit_class(held)
@@ -185,11 +206,12 @@ class _Walk:
         elif held is _MISSING or isinstance(held, _DATA):
             if place is not None:
                 self.places.append(place)
-        elif _is_foreign(type(held).__module__) and hasattr(held, "__dict__"):
+        elif is_foreign(type(held).__module__) and hasattr(held, "__dict__"):
             self.visit_object(held, inside=False)
 
 
-def _is_foreign(module: str) -> bool:
+def is_foreign(module: str) -> bool:
+    """Return whether a module of Python is none of torch, PyTorch Geometric, NumPy, SciPy, Python or graycert."""
     root = module.split(".")[0]
     if root == "graycert":
         return module.startswith("graycert.zoo")
@@ -204,13 +226,10 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _entry(holder: dict[str, Any], name: str, text: str) -> Place:
-    return Place(
-        text,
-        name,
-        lambda: holder.get(name, _MISSING),
-        lambda value: holder.__setitem__(name, value),
-        lambda: holder.pop(name, None) and None,
-    )
+    def drop() -> None:
+        holder.pop(name, None)
+
+    return Place(text, name, lambda: holder.get(name, _MISSING), lambda value: holder.__setitem__(name, value), drop)
 
 
 def _home(held: types.ModuleType | type) -> str:
@@ -224,6 +243,15 @@ def _stored(function: types.FunctionType, *operations: str) -> set[str]:
         for step in dis.get_instructions(code)
         if step.opname in operations
     }
+
+
+def _environment() -> Place:
+    def put(value: dict[str, str]) -> None:
+        for name in set(os.environ) - set(value):
+            del os.environ[name]
+        os.environ.update(value)
+
+    return Place("os.environ", "environ", lambda: dict(os.environ), put, lambda: None)
 
 
 def _attribute(each: type | types.ModuleType, name: str) -> Place:
@@ -241,6 +269,13 @@ def _cell(cell: types.CellType, name: str) -> Place:
         cell.cell_contents = value
 
     return Place(f"closure variable {name}", name, lambda: _contents(cell), put, lambda: None)
+
+
+def _context(variable: contextvars.ContextVar[Any]) -> Place:
+    def put(value: Any) -> None:
+        variable.set(value)
+
+    return Place(f"context variable {variable.name}", variable.name, lambda: variable.get(None), put, lambda: put(None))
 
 
 def _contents(cell: types.CellType) -> Any:

@@ -5,14 +5,14 @@ from itertools import chain
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from graycert.errors import InvalidParameterError
 
 _EXACT_ENOUGH = (torch.float32, torch.float64)
 
 
-def check_precision(model: Any, data: Any, *, device: torch.device | None = None) -> None:
+def check_precision(model: Any, data: Any, *, edges: Tensor | None = None, device: torch.device | None = None) -> None:
     """Refuse a model that cannot be run on the features as they are, naming the cast that mends it.
 
     Float32 and float64 go through if the model has no other type. Whatever else there is (half precision, or types that
@@ -21,6 +21,7 @@ def check_precision(model: Any, data: Any, *, device: torch.device | None = None
     Args:
         model: The model; left as it is. What is no module is let through: the audit refuses it.
         data: Graph with ``x`` and ``edge_index``.
+        edges: What the model is called with instead of ``edge_index``, see `with_edge_inputs`.
         device: Where the model is to run; default where its parameters are.
 
     Raises:
@@ -33,9 +34,10 @@ def check_precision(model: Any, data: Any, *, device: torch.device | None = None
     if kinds <= {data.x.dtype} and data.x.dtype in _EXACT_ENOUGH:
         return
     where = device or next((values.device for values in parameters), torch.device("cpu"))
+    edges = data.edge_index if edges is None else edges
     try:
         with torch.inference_mode():
-            deepcopy(model).to(where).eval()(data.x.to(where, copy=True), data.edge_index.to(where, copy=True))
+            deepcopy(model).to(where).eval()(data.x.to(where, copy=True), edges.to(where, copy=True))
     except Exception as error:  # whatever it raises: the same model in one common type is what can be certified
         names = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds)) or "no numbers"
         if kinds <= {data.x.dtype}:

@@ -4,7 +4,7 @@ import copy
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -27,8 +27,12 @@ def private_copy(model: Any) -> nn.Module:
         InvalidParameterError: If it is no module, cannot be copied, or has parameters without values.
     """
     if not isinstance(model, nn.Module):
+        parts = list(model) if isinstance(model, tuple | list) else []
+        line = "Of a function, pass the modules that it calls: graycert.as_node_classifier(modules, call=function)."
+        if parts and all(isinstance(each, nn.Module) for each in parts):
+            line = "Write: model = graycert.as_node_classifier(model)"
         raise InvalidParameterError(
-            f"`model` must be a torch.nn.Module with forward(x, edge_index), got {type(model).__name__}."
+            f"`model` must be a torch.nn.Module with forward(x, edge_index), got {type(model).__name__}. {line}"
         )
     _refuse_lazy_parameters(model)
     try:
@@ -38,9 +42,29 @@ def private_copy(model: Any) -> nn.Module:
             f"`model` must allow copy.deepcopy, because graycert works on a copy, got {one_line(error)}. Does it keep "
             "a result of an earlier call as an attribute?"
         ) from error
+    _refuse_other_class(model, copied)
+    copied = _uncompiled(copied)
     if give_copies not in copied._forward_pre_hooks.values():
         copied.register_forward_pre_hook(give_copies, prepend=True, with_kwargs=True)
     return copied
+
+
+def _uncompiled(model: nn.Module) -> nn.Module:
+    """Return a copy as it was before ``torch.compile``: compiled code hides its steps, and may call the original."""
+    if _is_compiled(model):
+        model = cast("nn.Module", model._orig_mod)
+    for module in list(model.modules()):
+        for name, child in list(module._modules.items()):
+            if child is not None and _is_compiled(child):
+                module._modules[name] = cast("nn.Module", child._orig_mod)
+        compiled = getattr(vars(module).get("forward"), "_torchdynamo_orig_callable", None)
+        if getattr(compiled, "__func__", None) is type(module).forward:
+            del module.forward
+    return model
+
+
+def _is_compiled(model: nn.Module) -> bool:
+    return type(model).__module__.startswith("torch._dynamo") and hasattr(model, "_orig_mod")  # importing it takes long
 
 
 def give_copies(
@@ -66,6 +90,17 @@ def _refuse_lazy_parameters(model: nn.Module) -> None:
             raise InvalidParameterError(
                 f"`model` must have values for all its parameters, got `{name}`, which is made at the first call. Call "
                 "model(data.x, data.edge_index) once, then train it or load its weights."
+            )
+
+
+def _refuse_other_class(model: nn.Module, copied: Any) -> None:
+    copies = dict(copied.named_modules()) if isinstance(copied, nn.Module) else {}
+    for name, module in model.named_modules():
+        if type(copies.get(name)) is not type(module) or copies[name] is module:
+            raise InvalidParameterError(
+                "`model` must allow copy.deepcopy, because graycert works on a copy, but the copy of "
+                f"`{name or 'model'}`, a {type(module).__name__}, is the same object or of another class. Remove its "
+                "__deepcopy__ or __reduce__."
             )
 
 

@@ -5,7 +5,8 @@ from typing import Any, Protocol, cast, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from graycert.errors import UnsoundSetupError
+from graycert.errors import GraycertError, InvalidParameterError, UnsoundSetupError
+from graycert.models.private_copy import one_line
 
 
 class NodeClassifier(Protocol):
@@ -60,8 +61,21 @@ def starts_rowwise(model: nn.Module, x: Tensor, edge_index: Tensor, scores: Tens
 
 
 def evaluate(model: nn.Module, rows: Tensor, edge_index: Tensor, *, rowwise: bool) -> Tensor:
-    """Return class scores from projected rows (``rowwise``) or from features."""
-    out: Tensor = cast("RowwiseStart", model).propagate(rows, edge_index) if rowwise else model(rows, edge_index)
+    """Return class scores from projected rows (``rowwise``) or from features.
+
+    Raises:
+        InvalidParameterError: If the model fails on this graph.
+    """
+    try:
+        out: Tensor = cast("RowwiseStart", model).propagate(rows, edge_index) if rowwise else model(rows, edge_index)
+    except (GraycertError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        raise InvalidParameterError(
+            f"`model` must run on every graph that is drawn, got {one_line(error)} for {rows.size(0):,} nodes with "
+            f"{edge_index.size(1):,} edges. Some aggregations need an edge: aggregate otherwise, or add a self-loop to "
+            "every node inside forward."
+        ) from error
     return out
 
 

@@ -113,10 +113,11 @@ def rowwise_start(model: nn.Module, x: Tensor, edge_index: Tensor, scores: Tenso
 
 def _split(model: nn.Module, x: Tensor, edge_index: Tensor) -> SplitModel | None:
     rest = copy.deepcopy(model, {id(parameter): parameter for parameter in model.parameters()})
-    for key, hook in list(rest._forward_pre_hooks.items()):
-        if hook is give_copies:  # it would hide who reads x; whoever evaluates the rest gives it rows of its own
-            del rest._forward_pre_hooks[key]
-            rest._forward_pre_hooks_with_kwargs.pop(key, None)
+    for module in rest.modules():  # a model may be wrapped
+        for key, hook in list(module._forward_pre_hooks.items()):
+            if hook is give_copies:  # it would hide who reads x; whoever evaluates the rest gives it rows of its own
+                del module._forward_pre_hooks[key]
+                module._forward_pre_hooks_with_kwargs.pop(key, None)
     x, edge_index = x.clone(), edge_index.clone()
     readers = _Readers(x)
     handles = []
@@ -150,8 +151,8 @@ def _agree(split: SplitModel, model: nn.Module, x: Tensor, edge_index: Tensor) -
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device)
     few = edge_index[:, torch.rand(edge_index.size(1), generator=generator).to(x.device) < 0.5]
-    other = torch.randint(x.size(0), tuple(edge_index.shape), generator=generator).to(x.device)
-    other = other[:, other[0] != other[1]]
+    other = torch.randint(x.size(0), (2, edge_index.size(1)), generator=generator).to(x.device)
+    other = torch.cat([other, edge_index[2:]])[:, other[0] != other[1]]
     for features, edges in ((x, edge_index), (noise, few), (noise.flip(0), other)):
         theirs, ours = model(features, edges), split(features, edges)
         scale = float(theirs.abs().amax())

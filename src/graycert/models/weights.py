@@ -1,5 +1,6 @@
 """Weights on disk: safetensors plus a small JSON file; nothing is ever unpickled."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -9,11 +10,13 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialize_tensors
+from torch import nn
 
 from graycert._files import is_no_room, write_atomically
 from graycert._validation import check_choice
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError, WriteError
 from graycert.models.build import build_from_config
+from graycert.models.calling import AdaptedClassifier
 from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
 from graycert.models.names import ARCHITECTURES
 
@@ -29,6 +32,12 @@ def _weights_path(path: str | os.PathLike[str]) -> Path:
 def config_path(weights: Path) -> Path:
     """Return where the JSON beside a weights file lies."""
     return weights.with_suffix(".json")
+
+
+def weights_sha256(module: nn.Module) -> str:
+    """Return the hash of the weights as `save_model` writes them."""
+    tensors = {name: value.detach().cpu().contiguous().clone() for name, value in module.state_dict().items()}
+    return hashlib.sha256(serialize_tensors(tensors)).hexdigest()
 
 
 def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> Path:
@@ -125,6 +134,8 @@ def load_weights(model: torch.nn.Module, path: str | os.PathLike[str]) -> None:
             f"{weights} is not an intact safetensors file ({error}). A pickled checkpoint is never opened; "
             "export its state_dict with safetensors.torch.save_file."
         ) from error
+    if isinstance(model, AdaptedClassifier) and set(tensors) == set(model.model.state_dict()):
+        model = model.model  # saved before it was adapted
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in tensors.items()}
     if wanted != found:

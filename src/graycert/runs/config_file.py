@@ -31,11 +31,12 @@ _CERTIFICATE = tuple(
     field.name for field in dataclasses.fields(Setup) if field.name not in {*PARTS, *_GRAPH, "provenance"}
 )
 _OPTIONAL = {field.name for field in dataclasses.fields(Setup) if "None" in str(field.type)}  # left out where None
+_SEVERAL = {field.name for field in dataclasses.fields(Setup) if "tuple" in str(field.type)}
 _END = {"complete": True}  # the last section: a file that was cut short may still be TOML, but lacks it
 
 
-def config_text(setup: Setup) -> str:
-    """Return the content of config.toml."""
+def config_text(setup: Setup, seconds: Mapping[str, float]) -> str:
+    """Return the content of config.toml: the set-up, and the wall time of each phase."""
     document: dict[str, Any] = {"format_version": FORMAT_VERSION}
     for part in PARTS:
         chosen = getattr(setup, part)
@@ -48,6 +49,7 @@ def config_text(setup: Setup) -> str:
     }
     document["graph"] = {key: getattr(setup, name) for name, key in _GRAPH.items()}
     document["provenance"] = dict(setup.provenance)
+    document["seconds"] = dict(seconds)
     document["file"] = _END
     return tomli_w.dumps(document)
 
@@ -75,8 +77,8 @@ def stored_setup(path: Path, document: dict[str, Any], arrays: Mapping[str, NDAr
     """
     parts = {part: _restored(path, part, document, arrays) for part in PARTS}
     certificate = dict(document["certificate"])
-    if "class_names" in certificate:
-        certificate["class_names"] = tuple(certificate["class_names"])
+    for name in _SEVERAL & certificate.keys():
+        certificate[name] = tuple(certificate[name])
     graph = {name: document["graph"][key] for name, key in _GRAPH.items()}
     absent = dict.fromkeys(_OPTIONAL & set(_CERTIFICATE))
     try:
@@ -123,7 +125,7 @@ def read_config(path: Path) -> dict[str, Any]:
             f"{path} must end with the section [file] and `complete = true`, so its end is missing. Certify again, or "
             "restore it."
         )
-    required, optional = {"smoothing", "threat", "certificate", "graph", "provenance"}, {"draws"}
+    required, optional = {"smoothing", "threat", "certificate", "graph", "provenance"}, {"draws", "seconds"}
     if not required <= set(document) <= required | optional:
         raise InvalidFileError(f"{path} must have the sections {_listed(required)}, got {_listed(document)}.")
     for section, value in document.items():

@@ -38,7 +38,6 @@ CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
 )
 FILES = (CONFIG, TABLE, VOTES, SUMMARY, REPORT)
 MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its model
-MOST_DRAWS = 2**25
 _VERSION_KEY = b"graycert_format_version"
 _LARGEST_RATIO = 2_000  # zstd and runs of equal values compress further, but tables of targets do not
 
@@ -173,7 +172,7 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
 
 
 def _write_files(certificates: Certificates, folder: Path) -> None:
-    (folder / CONFIG).write_text(config_text(certificates.setup), encoding="utf-8")
+    (folder / CONFIG).write_text(config_text(certificates.setup, certificates.seconds), encoding="utf-8")
     _write_table(certificates, folder / TABLE)
     write_votes(certificates, folder / VOTES)
     record = {"format_version": FORMAT_VERSION, **summary_record(certificates)}
@@ -269,11 +268,6 @@ def _certificates(
     """Return what the files hold, checked as everything that is made in Python is."""
     in_setup = {name: array for name, array in votes.items() if "." in name}
     setup = stored_setup(folder / CONFIG, config, in_setup)
-    if setup.draws is not None and setup.draws.most > MOST_DRAWS:
-        raise InvalidFileError(
-            f"{folder / CONFIG} must name at most {MOST_DRAWS:,} draws, got {setup.draws.most:,}: proved tails of "
-            f"binomial distributions take work in proportion to them. {AGAIN}"
-        )
     try:
         in_table = from_columns(columns, setup.smoothing)
     except (KeyError, ValueError) as error:
@@ -289,6 +283,7 @@ def _certificates(
             setup=setup,
             adds={name: array for name, array in arrays.items() if name in added},
             collective=collective_of(votes),
+            seconds=config.get("seconds", {}),
             **{name: array for name, array in arrays.items() if name not in added},
         )
     except (GraycertError, TypeError, ValueError) as error:

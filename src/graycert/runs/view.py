@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from graycert._parameters import Parameters
+from graycert._phases import time_in_words
 from graycert.certificates import Certificates
 from graycert.runs.page import Curve, ReportView, Table
 from graycert.runs.words import (
@@ -72,12 +73,14 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         *_parameters(s.smoothing),
         ("Threat", f"{s.threat.name}: {s.threat.describe()}"),
         ("Message-passing steps", _steps(s)),
+        *([("Values per edge", ", ".join(s.edge_inputs))] if s.edge_inputs else []),
         *([] if s.draws is None else _parameters(s.draws)),
         ("Failure probability α", f"{s.alpha!r} for all targets" if s.simultaneous else f"{s.alpha!r} per target"),
         ("Rule", s.rule if s.the_rule.is_sound else f"{s.rule} (NOT SOUND)"),
         ("Bound on Δ", _methods(c)),
         ("Engine", s.engine),
         ("Seed", f"{s.seed}"),
+        *([("Time", time_in_words(c.seconds))] if c.seconds else []),
         ("Graph", f"{s.num_nodes:,} nodes, {s.num_edges:,} directed edges"),
         ("Fingerprint", s.graph_fingerprint),
     ]

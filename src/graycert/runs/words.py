@@ -30,6 +30,7 @@ def statement(certificates: Certificates) -> tuple[str, ...]:
         f"{opening}The classifier keeps its prediction for a target with radius ρ, {s.threat.statement} The classifier "
         f"{s.smoothing.classifier(s)}",
         *([assumption(s)] if s.num_layers_assumed else []),
+        *([given_per_edge(s)] if s.edge_inputs else []),
         " ".join(part for part in (_chance(certificates), _drawn(certificates)) if part),
         _direction(certificates),
         *([collective_text(certificates)] if certificates.collective is not None else []),
@@ -43,6 +44,16 @@ def assumption(setup: Setup) -> str:
     return (
         f"Assumed: in one forward pass no message moves more than {setup.num_layers} times along an edge. The model "
         "moves messages by means that cannot be counted; the number is the user's."
+    )
+
+
+def given_per_edge(setup: Setup) -> str:
+    """Return in words what is assumed of the values per edge that the model is given."""
+    names = ", ".join(setup.edge_inputs or ())
+    return (
+        f"Each surviving edge brings its own {names} to the model. Like the structure, these values are fixed: hostile "
+        "nodes do not change them, and, by the word of the user, they were not computed from features. Edges that join "
+        "the same two nodes in the same direction are deleted together."
     )
 
 

@@ -224,7 +224,7 @@ class ArrivalRecorder:
         nodes = position[fields.nodes]
         field = Field(
             indptr=union.indptr,
-            sources=union.sources,
+            sources=union.sources.astype(np.int64),
             field_indptr=fields.indptr,
             nodes=nodes,
             eligible_indptr=indptr,

@@ -1,10 +1,10 @@
 """The compiled engine: votes of known models on the CPU, for what the arithmetic costs."""
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,31 +12,38 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graycert._compilation import with_constants
 from graycert._types import Float32Array, IntArray
 from graycert._validation import check_integer
+from graycert.sampling.drawing_plan import Cut, DrawingPlan, plan_drawing
 from graycert.sampling.kernels import draws
-from graycert.sampling.kernels.coins import CoinKeys
-from graycert.sampling.kernels.draws import LANES, Draw, Field
 from graycert.sampling.kernels.votes import count_votes
-from graycert.sampling.layered_field import InEdges, layered_field
-from graycert.sampling.layers import Layer, arguments_of, check_magnitudes, kernel_of, project, split_layers
-from graycert.sampling.operations import NormalisedSum, Operation, PlainSum, SoftMedoid, UnknownModelError
+from graycert.sampling.layered_field import InEdges
+from graycert.sampling.layers import Layer, check_magnitudes, kernel_of, project, split_layers
+from graycert.sampling.memory import default_budget
+from graycert.sampling.operations import Operation, PlainSum, UnknownModelError
 from graycert.sampling.placed_smoothing import AnySmoothing
-from graycert.sampling.scores import prediction_type
 from graycert.sampling.streams import CoinStream, Purpose
+from graycert.sampling.tally import Progress, Tally
+from graycert.sampling.workspace import Coins, Part, Tile
 
-Progress = Callable[[int], None]
 
-_MEMORY_BUDGET = 256 * 2**20  # bytes per thread; targets beyond are done in turn
+class _Made:
+    """What an engine has made so far: plans by threads and budget, what all targets share, and idle tiles for them."""
+
+    def __init__(self) -> None:
+        self.plans: dict[tuple[int, int | None], DrawingPlan] = {}
+        self.whole: Part | None = None
+        self.tiles: list[Tile] = []
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledEngine:
-    """Draws votes for fixed model, graph, targets and smoothing, `LANES` samples at a time.
+    """Draws votes for fixed model, graph, targets and smoothing, many samples side by side.
 
     The first linear map is applied once to the n + 1 distinct rows that a draw can show. A sample then works on the
     receptive field of the targets, layer by layer: layer l only computes nodes within k - l hops. Memory does not
-    grow with the number of samples.
+    grow with the number of samples, and is planned (`graycert.sampling.drawing_plan`).
 
     Args:
         layers: What the model does.
@@ -46,6 +53,7 @@ class CompiledEngine:
         skip_logits: What the skip connection adds, float32 (num_targets, num_classes).
         smoothing: p_d and p_a: uniform, or placed on the graph.
         name: Which evaluation this is, for people.
+        memory: Bytes that drawing may take; None for a part of what the machine has free.
     """
 
     layers: tuple[Layer, ...]
@@ -55,7 +63,8 @@ class CompiledEngine:
     skip_logits: Float32Array
     smoothing: AnySmoothing
     name: str
-    _idle: "list[_Workspace]" = field(default_factory=list, repr=False)
+    memory: int | None = None
+    _made: _Made = field(default_factory=_Made, repr=False)
 
     @property
     def num_classes(self) -> int:
@@ -64,7 +73,7 @@ class CompiledEngine:
 
     def restricted(self, wanted: NDArray[np.bool_]) -> "CompiledEngine":
         """Return the engine for some of its targets, bool (num_targets,), with the same votes for these."""
-        return replace(self, targets=self.targets[wanted], skip_logits=self.skip_logits[wanted], _idle=[])
+        return replace(self, targets=self.targets[wanted], skip_logits=self.skip_logits[wanted], _made=_Made())
 
     def votes(
         self,
@@ -112,169 +121,125 @@ class CompiledEngine:
 
     def _draw(
         self, seed: int, purpose: Purpose, num_samples: int, first_sample: int, progress: Progress | None, *, keep: bool
-    ) -> "_Tally":
+    ) -> Tally:
         check_integer("num_samples", num_samples, at_least=1)
-        tally = _Tally(self.skip_logits.shape, range(first_sample, first_sample + num_samples), progress, keep=keep)
-        parts = self._parts()
-        num_threads = min(torch.get_num_threads(), -(-num_samples // LANES))
-        for rows in parts:
-            tally.start(len(parts))
-
-            def work(rows: slice = rows) -> None:
-                with self._workspace(rows) as workspace:
-                    coins = workspace.coins(CoinStream(seed, purpose), self.smoothing)
-                    tally.count(rows, self.skip_logits[rows], lambda first: workspace.run(first, *coins))
-
-            if num_threads == 1:
-                work()
-                continue
-            with ThreadPoolExecutor(num_threads) as pool, tally.stopping():
-                for future in [pool.submit(work) for _ in range(num_threads)]:
-                    future.result()
+        samples = range(first_sample, first_sample + num_samples)
+        tally, plan = Tally(self.skip_logits, samples, progress, keep=keep), self.plan
+        for cut in plan.cuts:
+            tally.start(len(plan.cuts), lanes=cut.lanes)
+            part = self._part(cut)
+            coins = part.coins(CoinStream(seed, purpose), self.smoothing)
+            if cut.shared:
+                self._draw_together(tally, part, cut, coins)
+            else:
+                self._draw_apart(tally, part, cut, coins)
         return tally
+
+    def _draw_together(self, tally: Tally, part: Part, cut: Cut, coins: Coins) -> None:
+        """Let all threads work on one tile after another."""
+        counts, num_threads = tally.shared_counts(cut.rows), self.plan.num_threads
+        with self._tile(part, cut) as tile, ThreadPoolExecutor(num_threads) as pool:
+            for first in tally.chunks():
+                tile.run(first, coins, tally.counting(first, cut.rows, counts), spread=pool.map)
+
+    def _draw_apart(self, tally: Tally, part: Part, cut: Cut, coins: Coins) -> None:
+        """Let each thread work on a tile of its own."""
+
+        def work() -> None:
+            counts = tally.own_counts(cut.rows)
+            with self._tile(part, cut) as tile:
+                for first in tally.chunks():
+                    tile.run(first, coins, tally.counting(first, cut.rows, counts))
+            tally.add(cut.rows, counts)
+
+        num_threads = min(self.plan.num_threads, tally.num_chunks)
+        if num_threads == 1:
+            work()
+            return
+        with ThreadPoolExecutor(num_threads) as pool, tally.stopping():
+            for future in [pool.submit(work) for _ in range(num_threads)]:
+                future.result()
 
     def logits(self, seed: int, purpose: Purpose, samples: Tensor) -> Tensor:
         """Return class scores of the given samples, shape (num_samples, num_targets, num_classes)."""
         numbers = samples.numpy()
-        chunks = numbers - numbers % LANES
         found = np.empty((numbers.size, *self.skip_logits.shape), dtype=np.float32)
-        for rows in self._parts():
-            with self._workspace(rows) as workspace:
-                coins = workspace.coins(CoinStream(seed, purpose), self.smoothing)
-                for first in np.unique(chunks):
-                    scores = workspace.run(int(first), *coins)
-                    for place in np.flatnonzero(chunks == first):
-                        found[place, rows] = scores[:, :, numbers[place] - first]
+        for cut in self.plan.cuts:
+            part = self._part(cut)
+            coins = part.coins(CoinStream(seed, purpose), self.smoothing)
+            chunks = numbers - numbers % cut.lanes
+            with self._tile(part, cut) as tile:
+                for first in np.unique(chunks).tolist():
+                    places = np.flatnonzero(chunks == first)
+                    keep = partial(_keep, found[:, cut.rows], places, numbers[places] - first)
+                    tile.run(first, coins, keep)
         return torch.from_numpy(found + self.skip_logits)
+
+    @property
+    def plan(self) -> DrawingPlan:
+        """What is computed together by as many threads as torch uses."""
+        num_threads = torch.get_num_threads()
+        asked = num_threads, self.memory
+        if asked not in self._made.plans:
+            self._made.plans[asked] = plan_drawing(
+                self.graph,
+                self.layers,
+                self.targets,
+                table_width=self.table.shape[1],
+                num_threads=num_threads,
+                budget=self.memory or default_budget(),
+                fixed_bytes=self._fixed_bytes(),
+            )
+        return self._made.plans[asked]
+
+    def _fixed_bytes(self) -> int:
+        votes = 16 * self.skip_logits.size  # of both purposes
+        return votes + sum(
+            each.nbytes for each in (self.graph.indptr, self.graph.sources, self.table, self.skip_logits, self.targets)
+        )
 
     def kernels(self) -> tuple[Callable[..., None], ...]:
         """Return all kernels that this engine needs."""
-        return (draws.draw, count_votes, *(kernel_of(layer, index) for index, layer in enumerate(self.layers)))
+        lanes = {cut.lanes for cut in self.plan.cuts}
+        each = (draws.draw, count_votes, *(kernel_of(layer, index) for index, layer in enumerate(self.layers)))
+        return tuple(with_constants(kernel, LANES=width) for width in lanes for kernel in each)
+
+    def prepare(self) -> None:
+        """Plan, and compute all that no draw changes, which is kept.
+
+        Raises:
+            UnknownModelError: If a kernel would be inexact, or too large, on these rows.
+        """
+        for cut in self.plan.cuts:
+            self._part(cut)
+
+    def _part(self, cut: Cut) -> Part:
+        """Return what draws of some targets share; that of all targets is kept."""
+        if cut.rows != slice(0, self.targets.size):
+            return Part.of(self.layers, self.graph, self.table, self.targets[cut.rows])
+        if self._made.whole is None:
+            self._made.whole = Part.of(self.layers, self.graph, self.table, self.targets)
+        return self._made.whole
 
     @contextmanager
-    def _workspace(self, rows: slice) -> "Iterator[_Workspace]":
-        """Lend a workspace for a range of targets; no two threads share one."""
-        idle = self._idle if rows == slice(0, self.targets.size) else []  # parts of the targets are not kept
+    def _tile(self, part: Part, cut: Cut) -> Iterator[Tile]:
+        """Lend a tile; no two threads share one unless it is meant for all of them."""
+        idle = self._made.tiles if part is self._made.whole else []  # those of cuts are not kept
+        num_threads = self.plan.num_threads if cut.shared else 1
         try:
-            workspace = idle.pop()
-        except IndexError:
-            workspace = _Workspace(self, self.targets[rows])
-        yield workspace
-        idle.append(workspace)
-
-    def _parts(self) -> list[slice]:
-        """Return ranges of targets whose workspaces fit the memory budget."""
-        parts, open_ranges = [], [(0, self.targets.size)]
-        while open_ranges:
-            low, high = open_ranges.pop()
-            if high - low > 1 and _workspace_bytes(self, self.targets[low:high]) > _MEMORY_BUDGET:
-                middle = (low + high) // 2
-                open_ranges += [(middle, high), (low, middle)]
-            else:
-                parts.append(slice(low, high))
-        return parts
+            tile = next(each for each in idle if (each.lanes, each.num_threads) == (cut.lanes, num_threads))
+            idle.remove(tile)
+        except (StopIteration, ValueError):  # none, or another thread was faster
+            idle[:] = [each for each in idle if each.lanes == cut.lanes]
+            tile = Tile(part, lanes=cut.lanes, num_threads=num_threads)
+        yield tile
+        idle.append(tile)
 
 
-class _Workspace:
-    """What one thread works in: the field of some targets, and room for one chunk."""
-
-    def __init__(self, engine: CompiledEngine, targets: IntArray) -> None:
-        layers = engine.layers
-        self.part = layered_field(engine.graph, targets, num_layers=len(layers))
-        part, n = self.part, self.part.nodes.size
-        normalises = any(isinstance(layer.aggregation, NormalisedSum | SoftMedoid) for layer in layers)
-        messages = Field(part.indptr, part.sources.astype(np.int32), n)
-        self.num_edges = int(part.edge_ids.size if normalises else part.sources.size)
-        self.draw = Draw(
-            survives=np.empty((self.num_edges, LANES), dtype=np.uint8),
-            shown=np.empty((n, LANES), dtype=np.uint8),
-            scale=np.empty((n if normalises else 0, LANES), dtype=np.float32),
-        )
-        rows = np.ascontiguousarray(engine.table[np.append(part.nodes, engine.table.shape[0] - 1)])
-        self.calls: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-        for index, layer in enumerate(layers):
-            out = np.empty((int(part.sizes[index + 1]), layer.width_out, LANES), dtype=np.float32)
-            arguments = arguments_of(layer, index, part, messages, rows, self.draw, out)
-            self.calls.append((kernel_of(layer, index), arguments))
-            rows = out
-        self.scores = rows
-
-    def coins(self, stream: CoinStream, smoothing: AnySmoothing) -> tuple[CoinKeys, CoinKeys]:
-        """Return the keys of node and edge coins."""
-        return (
-            CoinKeys.of(stream, "node", self.part.nodes, smoothing.p_ablate),
-            CoinKeys.of(stream, "edge", self.part.edge_ids[: self.num_edges], smoothing.p_delete),
-        )
-
-    def run(self, first_sample: int, node_coins: CoinKeys, edge_coins: CoinKeys) -> Float32Array:
-        """Return the scores of one chunk, without skip connection, (num_targets, num_classes, LANES); overwritten."""
-        draws.draw(first_sample, *node_coins, *edge_coins, self.part.indptr, self.draw)
-        for kernel, arguments in self.calls:
-            kernel(*arguments)
-        return self.scores
-
-
-class _Tally:
-    """Counts votes of many threads; which thread counts which chunk makes no difference."""
-
-    def __init__(self, shape: tuple[int, ...], samples: range, progress: Progress | None, *, keep: bool) -> None:
-        self.predictions = np.empty((shape[0], len(samples) if keep else 0), dtype=prediction_type(shape[1]))
-        self.votes = np.zeros(shape, dtype=np.int64)
-        self.near_ties = np.zeros(shape[0], dtype=np.int64)
-        self._samples, self._progress = samples, progress
-        self._lock = threading.Lock()
-        self._done, self._reported, self._num_parts = 0, 0, 1
-        self._chunks: Iterator[int] = iter(())
-
-    def start(self, num_parts: int) -> None:
-        """Begin with the first chunk, for one of ``num_parts`` groups of targets."""
-        first = self._samples.start
-        self._chunks, self._num_parts = iter(range(first - first % LANES, self._samples.stop, LANES)), num_parts
-
-    @contextmanager
-    def stopping(self) -> Iterator[None]:
-        """Leave no chunk to threads that still run if an exception, such as Ctrl-C, ends the wait for them."""
-        try:
-            yield
-        except BaseException:
-            with self._lock:
-                self._chunks = iter(())
-            raise
-
-    def count(self, rows: slice, skip: Float32Array, run: Callable[[int], Float32Array]) -> None:
-        """Run chunks until there are none left."""
-        votes, near_ties = np.zeros_like(self.votes[rows]), np.zeros_like(self.near_ties[rows])
-        while True:
-            with self._lock:
-                first = next(self._chunks, None)
-            if first is None:
-                break
-            low, high = max(self._samples.start - first, 0), min(self._samples.stop - first, LANES)
-            place = first + low - self._samples.start
-            kept = self.predictions[rows, place : place + high - low]
-            count_votes(run(first), skip, low, high, votes, near_ties, kept)
-            self._report(high - low)
-        with self._lock:
-            self.votes[rows] += votes
-            self.near_ties[rows] += near_ties
-
-    def _report(self, num_samples: int) -> None:
-        if self._progress is None:
-            return
-        with self._lock:
-            self._done += num_samples
-            fresh = self._done // self._num_parts - self._reported
-            self._reported += fresh
-            self._progress(fresh)
-
-
-def _workspace_bytes(engine: CompiledEngine, targets: IntArray) -> int:
-    """Return about how much memory a workspace for ``targets`` takes."""
-    part = layered_field(engine.graph, targets, num_layers=len(engine.layers))
-    floats = sum(int(size) * layer.width_out for size, layer in zip(part.sizes[1:], engine.layers, strict=True))
-    widest = max(layer.widest for layer in engine.layers)
-    per_lane = part.edge_ids.size + 5 * part.nodes.size + 4 * floats + 8 * widest + 16 * part.largest_in_degree
-    return int(LANES * per_lane + 4 * part.nodes.size * engine.table.shape[1] + 64 * part.edge_ids.size)
+def _keep(found: Float32Array, places: IntArray, lanes: IntArray, block: slice, scores: Float32Array) -> None:
+    """Copy the scores of some targets, of some lanes, to their places."""
+    for place, lane in zip(places, lanes, strict=True):
+        found[place, block] = scores[:, :, lane]
 
 
 def build_compiled_engine(
@@ -286,6 +251,7 @@ def build_compiled_engine(
     *,
     smoothing: AnySmoothing,
     skip_logits: Tensor | None,
+    memory: int | None = None,
 ) -> CompiledEngine:
     """Return the engine of a recognised model.
 
@@ -297,6 +263,7 @@ def build_compiled_engine(
         targets: Distinct nodes, (num_targets,).
         smoothing: p_d and p_a: uniform, or placed on the graph.
         skip_logits: What the skip connection adds, (num_targets, num_classes), or None.
+        memory: See `CompiledEngine`.
 
     Raises:
         UnknownModelError: If the kernels would not do exactly what the model does.
@@ -322,4 +289,5 @@ def build_compiled_engine(
         skip_logits=np.ascontiguousarray(skip.numpy(), dtype=np.float32),
         smoothing=smoothing,
         name=f"compiled kernels ({names})",
+        memory=memory,
     )

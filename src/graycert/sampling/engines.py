@@ -1,6 +1,6 @@
 """Which engine draws the votes: compiled kernels where the model is known for certain, PyTorch for everything else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,17 +8,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch_geometric.utils import sort_edge_index
+from torch_geometric.utils import index_to_mask, sort_edge_index
 
 from graycert._compilation import announced
 from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
 from graycert.sampling.compiled import CompiledEngine, build_compiled_engine
+from graycert.sampling.field_graph import FieldGraph, whole_graph
 from graycert.sampling.interception import InterceptionSampler, ablate
 from graycert.sampling.operations import UnknownModelError
-from graycert.sampling.placed_smoothing import place_smoothing
+from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing
 from graycert.sampling.recognition import recognise
-from graycert.sampling.streams import CoinStream, Purpose
+from graycert.sampling.streams import CoinStream, Purpose, edge_ids
 from graycert.sampling.voting import (
     VotingEngine,
     ablation_row,
@@ -33,6 +34,7 @@ ENGINES = ("auto", "compiled", "torch")
 
 _CHECKED = (InterceptionSmoothing(p_delete=0.3, p_ablate=0.8), InterceptionSmoothing(p_delete=0.5, p_ablate=0.3))
 _TOLERANCE = 1e-4  # relative to the largest score; kernels round differently, by about 1e-6
+_COMPARED_UNITS, _COMPARED_NODES, _COMPARED_TARGETS = 2**18, 2**14, 2**8  # nodes and edges, and some of them
 
 
 def choose_engine(
@@ -43,9 +45,11 @@ def choose_engine(
     smoothing: InterceptionSmoothing,
     num_layers: int,
     ablation_token: Tensor | None = None,
+    edge_inputs: Sequence[str] | None = None,
     device: torch.device | None = None,
     batch_size: int | None = None,
     engine: str = "auto",
+    memory: int | None = None,
     say: Callable[[str], None] | None = None,
 ) -> CompiledEngine | VotingEngine:
     """Return the compiled engine if the model is one that it knows, else the engine for any model.
@@ -59,9 +63,11 @@ def choose_engine(
         smoothing: p_d, per column of ``data.edge_index`` if an array, and p_a.
         num_layers: Number k of propagation steps.
         ablation_token: See `build_engine`.
+        edge_inputs: See `build_engine`; kernels know none.
         device: Where to compute; kernels run on the CPU only.
         batch_size: For the engine for any model.
         engine: "auto", "compiled" (refuse what it does not know) or "torch".
+        memory: Bytes that drawing may take; None for a part of what the machine has free.
         say: Called with one sentence if kernels have to be compiled first, and one when they are.
 
     Returns:
@@ -77,7 +83,9 @@ def choose_engine(
         try:
             if device is not None and device.type != "cpu":
                 raise UnknownModelError(f"is to run on {device}")
-            return _compiled(model, data, targets, smoothing, num_layers, ablation_token, say)
+            if edge_inputs:
+                raise UnknownModelError("is given values per edge")
+            return _compiled(model, data, targets, smoothing, num_layers, ablation_token, memory, say)
         except UnknownModelError as unknown:
             reason = f"; no compiled kernels because the model {unknown}"
         if engine == "compiled":
@@ -91,8 +99,10 @@ def choose_engine(
         smoothing=smoothing,
         num_layers=num_layers,
         ablation_token=ablation_token,
+        edge_inputs=edge_inputs,
         device=device,
         batch_size=batch_size,
+        memory=memory,
     )
     return replace(made, name=made.name + reason)
 
@@ -104,36 +114,68 @@ def _compiled(
     smoothing: InterceptionSmoothing,
     num_layers: int,
     ablation_token: Tensor | None,
+    memory: int | None,
     say: Callable[[str], None] | None,
 ) -> CompiledEngine:
     with torch.inference_mode(), evaluation_mode(model):
         operations = recognise(model)
         x, edge_index = data.x.cpu(), sort_edge_index(data.edge_index.cpu(), sort_by_row=False)
         token = ablation_row(model, ablation_token, num_features=x.size(1)).to("cpu", x.dtype)
-        num_classes = check_scores(model(x, edge_index), num_nodes=x.size(0), x=x).size(1)
-        made = build_compiled_engine(
-            operations,
-            x,
-            token,
-            edge_index,
-            targets,
-            smoothing=place_smoothing(smoothing, data.edge_index, num_nodes=x.size(0)),
-            skip_logits=skip_logits_of(model, x[torch.tensor(targets)]),
-        )
+        sample = compared_part(edge_index, targets, num_nodes=x.size(0), num_layers=num_layers)
+        clean = x[sample.nodes]
+        num_classes = check_scores(model(clean, sample.edge_index), num_nodes=clean.size(0), x=clean).size(1)
+
+        def built(rows: Tensor, edges: Tensor, some: NDArray[np.int64], smoothing: AnySmoothing) -> CompiledEngine:
+            skip_logits = skip_logits_of(model, rows[torch.tensor(some)])
+            return build_compiled_engine(
+                operations, rows, token, edges, some, smoothing=smoothing, skip_logits=skip_logits, memory=memory
+            )
+
+        made = built(x, edge_index, targets, place_smoothing(smoothing, data.edge_index, num_nodes=x.size(0)))
         if made.num_classes != num_classes or len(made.layers) > num_layers:
             raise UnknownModelError(f"has {num_classes} outputs after {num_layers} steps, unlike its layers")
-        _load_kernels(made, say)
+        made.prepare()
+        compared = built(clean, sample.edge_index, sample.targets.numpy(), _CHECKED[0])
+        _load_kernels(compared, made.kernels(), say)
         for number, checked in enumerate(_CHECKED):
-            ours = replace(made, smoothing=checked).logits(0, Purpose.AUDIT, torch.tensor([number]))[0]
+            ours = replace(compared, smoothing=checked).logits(0, Purpose.AUDIT, torch.tensor([number]))[0]
             sampler = InterceptionSampler.of_graph(
-                checked, CoinStream(0, Purpose.AUDIT), edge_index, num_nodes=x.size(0)
+                checked, CoinStream(0, Purpose.AUDIT), sample.edge_index, num_nodes=clean.size(0)
             )
             draw = sampler.draw(torch.tensor([number]))
-            theirs = model(ablate(x, token, draw.ablated[0]), edge_index[:, draw.kept[0]])[torch.tensor(targets)]
-            theirs = theirs + torch.from_numpy(made.skip_logits)
+            theirs = model(ablate(clean, token, draw.ablated[0]), sample.edge_index[:, draw.kept[0]])[sample.targets]
+            theirs = theirs + torch.from_numpy(compared.skip_logits)
             if not _same_up_to_a_constant(ours, theirs):
                 raise UnknownModelError("computes something else than its layers suggest")
     return made
+
+
+def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: int, num_layers: int) -> FieldGraph:
+    """Return the graph on which kernels are compared with the model: the whole, of a large one a bounded part.
+
+    Kernels are recognised layer by layer, and compute the same function on every graph; so a part shows as much as the
+    whole. It holds a sample of the targets and, as far as there is room, whoever reaches them, the edges between
+    these nodes and no others.
+
+    Args:
+        edge_index: int64 (2, num_edges), sorted by receiver.
+        targets: Distinct nodes, shape (num_targets,).
+        num_nodes: Number of nodes.
+        num_layers: Number k of propagation steps.
+    """
+    if num_nodes + edge_index.size(1) <= _COMPARED_UNITS:
+        return whole_graph(edge_index, torch.tensor(targets), num_nodes=num_nodes)
+    chosen = torch.tensor(targets[:: -(-targets.size // _COMPARED_TARGETS)])
+    source, target = edge_index
+    nodes = index_to_mask(chosen, num_nodes)
+    for _ in range(num_layers):
+        near = torch.unique(source[nodes[target]])
+        near = near[~nodes[near]]
+        nodes[near[: max(0, _COMPARED_NODES - int(nodes.sum()))]] = True
+    inside = (nodes[source] & nodes[target]).nonzero().squeeze(1)
+    kept = edge_index[:, inside[:: -(-max(1, inside.numel()) // _COMPARED_UNITS)]]
+    position = torch.cumsum(nodes, 0) - 1
+    return FieldGraph(nodes.nonzero().squeeze(1), position[kept], edge_ids(kept, num_nodes=num_nodes), position[chosen])
 
 
 def _same_up_to_a_constant(ours: Tensor, theirs: Tensor) -> bool:
@@ -143,7 +185,9 @@ def _same_up_to_a_constant(ours: Tensor, theirs: Tensor) -> bool:
     return bool(((centred[0] - centred[1]).abs() <= _TOLERANCE * scale).all())
 
 
-def _load_kernels(engine: CompiledEngine, say: Callable[[str], None] | None) -> None:
-    """Run one chunk, which loads the kernels from disk, or compiles them: once per machine and kind of model."""
-    with announced(say, "the sampling kernels of this model", *engine.kernels()):
+def _load_kernels(
+    engine: CompiledEngine, needed: Sequence[Callable[..., None]], say: Callable[[str], None] | None
+) -> None:
+    """Run chunks, which loads the kernels from disk, or compiles them: once per machine and kind of model."""
+    with announced(say, "the sampling kernels of this model", *needed, *engine.kernels()):
         engine.logits(0, Purpose.AUDIT, torch.tensor([0]))

@@ -15,7 +15,8 @@ class FieldGraph:
 
     Args:
         nodes: Original index of each node, int64 (num_nodes,), ascending.
-        edge_index: Edges in the subgraph's own numbering, int64 (2, num_edges).
+        edge_index: Edges in the subgraph's own numbering, int64 (2, num_edges); with a third row where edges carry
+            values (`graycert.models.edge_inputs`).
         edge_ids: Identity of each edge in the original graph, int64 (num_edges,).
         targets: Subgraph index of each target, int64 (num_targets,).
     """
@@ -47,12 +48,12 @@ def field_graph(edge_index: Tensor, targets: Tensor, *, num_nodes: int, num_laye
     degree-normalised convolution sees the degrees of the whole graph.
 
     Args:
-        edge_index: int64 (2, num_edges), row 0 = source.
+        edge_index: int64 (2, num_edges), row 0 = source, or with a third row of values.
         targets: Target nodes, int64 (num_targets,).
         num_nodes: Number of nodes of the graph.
         num_layers: Number k of propagation steps.
     """
-    source, target = edge_index
+    source, target = edge_index[:2]
     field = index_to_mask(targets, num_nodes)
     for _ in range(num_layers):
         grown = field.clone()
@@ -65,4 +66,5 @@ def field_graph(edge_index: Tensor, targets: Tensor, *, num_nodes: int, num_laye
     position = torch.full((num_nodes,), -1, dtype=torch.long)
     position[nodes] = torch.arange(nodes.numel())
     kept = edge_index[:, into_field]
-    return FieldGraph(nodes, position[kept], edge_ids(kept, num_nodes=num_nodes), position[targets])
+    edges = torch.cat([position[kept[:2]], kept[2:]])
+    return FieldGraph(nodes, edges, edge_ids(kept, num_nodes=num_nodes), position[targets])

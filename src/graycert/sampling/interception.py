@@ -74,15 +74,17 @@ def disjoint_copies(edge_index: Tensor, kept: Tensor, *, num_nodes: int) -> Tens
     Deleted edges are removed, not weighted by zero.
 
     Args:
-        edge_index: Edges of one graph, int64 (2, num_edges).
+        edge_index: Edges of one graph, int64 (2, num_edges), perhaps with a third row of values.
         kept: bool (num_samples, num_edges).
         num_nodes: Number of nodes of one graph.
 
     Returns:
-        int64 (2, number of True entries of ``kept``), sample by sample.
+        int64, as many rows and (number of True entries of ``kept``) columns, sample by sample.
     """
     copy, edge = kept.nonzero(as_tuple=True)
-    return edge_index[:, edge] + copy * num_nodes
+    edges = edge_index[:, edge]
+    edges[:2] += copy * num_nodes
+    return edges
 
 
 def ablate(x: Tensor, token: Tensor, ablated: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graycert._types import IntArray
 
@@ -17,14 +18,14 @@ class LayeredField:
             ``sizes[0]`` = n, ``sizes[k]`` = number of targets.
         indptr: In-edges of node u are ``indptr[u]:indptr[u + 1]``, sorted by original source, int64 (n + 1,).
         edge_ids: Identity of each edge in the original graph, int64 (num_edges,).
-        sources: Source of each edge into the first ``sizes[1]`` nodes, int64 (num_messages,).
+        sources: Source of each edge into the first ``sizes[1]`` nodes, int32 (num_messages,).
     """
 
     nodes: IntArray
     sizes: IntArray
     indptr: IntArray
     edge_ids: IntArray
-    sources: IntArray
+    sources: NDArray[np.int32]
 
     @property
     def largest_in_degree(self) -> int:
@@ -58,8 +59,9 @@ class InEdges:
     def into(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Return in-degrees of ``nodes`` and the positions of their in-edges, node by node."""
         degrees = self.indptr[nodes + 1] - self.indptr[nodes]
-        starts = np.repeat(self.indptr[nodes] - (np.cumsum(degrees) - degrees), degrees)
-        return degrees, starts + np.arange(starts.size)
+        places = np.repeat(self.indptr[nodes] - (np.cumsum(degrees) - degrees), degrees)
+        places += np.arange(places.size)
+        return degrees, places
 
 
 def layered_field(graph: InEdges, targets: IntArray, *, num_layers: int) -> LayeredField:
@@ -77,11 +79,15 @@ def layered_field(graph: InEdges, targets: IntArray, *, num_layers: int) -> Laye
     nodes = np.concatenate(found)
     degrees, edges = graph.into(nodes)
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-    num_messages = indptr[sizes[-2]]
+    edge_ids = graph.sources[edges]
+    del edges
+    sources = position[edge_ids[: indptr[sizes[-2]]]].astype(np.int32)
+    edge_ids *= num_nodes
+    edge_ids += np.repeat(nodes, degrees)
     return LayeredField(
         nodes=nodes,
         sizes=np.array(sizes[::-1], dtype=np.int64),
         indptr=indptr,
-        edge_ids=graph.sources[edges] * num_nodes + np.repeat(nodes, degrees),
-        sources=position[graph.sources[edges[:num_messages]]],
+        edge_ids=edge_ids,
+        sources=sources,
     )

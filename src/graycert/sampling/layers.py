@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,9 +12,8 @@ from torch import Tensor
 
 from graycert._types import Float32Array
 from graycert.sampling.kernels import gat, gatv2, gcn, soft_medoid, sums, tiles
-from graycert.sampling.kernels.draws import LANES, Draw, Field
-from graycert.sampling.kernels.tiles import Output, RowwiseStep, pack_steps
-from graycert.sampling.layered_field import LayeredField
+from graycert.sampling.kernels.draws import Draw, Field
+from graycert.sampling.kernels.tiles import Output, RowwiseStep
 from graycert.sampling.operations import (
     Affine,
     Aggregation,
@@ -32,6 +31,7 @@ _ACTIVATIONS = {"relu": tiles.RELU, "elu": tiles.ELU, "leaky_relu": tiles.LEAKY_
 _WIDEST_SCORES = 40.0  # e^40 times _LARGEST_VALUE is far from the ends of float32
 _LARGEST_VALUE = 1e15
 _MOST_DISTANCES = 64 * 2**20
+SCORED_AT_ONCE = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,42 +217,98 @@ def kernel_of(layer: Layer, index: int) -> Callable[..., None]:
             return gatv2.later_layer if index else gat.first_layer
 
 
-def arguments_of(
-    layer: Layer, index: int, part: LayeredField, field: Field, table: Float32Array, draw: Draw, out: Float32Array
-) -> tuple[Any, ...]:
-    """Return what the kernel of a layer is called with, having computed all that no draw changes.
+class Scratch(NamedTuple):
+    """What one thread needs besides results, for receivers one after another.
+
+    Args:
+        tile: float32 (widest row, lanes).
+        spare: The same.
+        weights: A weight per in-edge and head in hand, with room to spare, float32 (rows, lanes).
+        costs: The same for a soft medoid, else of no rows.
+        order: int64, room to sort in-edges, for a soft medoid.
+    """
+
+    tile: Float32Array
+    spare: Float32Array
+    weights: Float32Array
+    costs: Float32Array
+    order: NDArray[np.int64]
+
+
+def scratch_shape(layer: Layer, index: int, largest_in_degree: int) -> tuple[int, int, int]:
+    """Return the rows of ``tile``, of ``weights`` and of ``costs`` that a layer needs in a `Scratch`."""
+    heads = layer.aggregation.heads if index == 0 and isinstance(layer.aggregation, Attention) else 1
+    rows = heads * (largest_in_degree + 4)
+    return layer.widest, rows, rows if isinstance(layer.aggregation, SoftMedoid) else 0
+
+
+def make_scratch(layer: Layer, index: int, largest_in_degree: int, *, lanes: int) -> Scratch:
+    """Return scratch space for a layer."""
+    widest, rows, costs = scratch_shape(layer, index, largest_in_degree)
+    return Scratch(
+        tile=np.empty((widest, lanes), dtype=np.float32),
+        spare=np.empty((widest, lanes), dtype=np.float32),
+        weights=np.empty((rows, lanes), dtype=np.float32),
+        costs=np.empty((costs, lanes), dtype=np.float32),
+        order=np.empty(largest_in_degree + 1 if costs else 0, dtype=np.int64),
+    )
+
+
+def constants_of(layer: Layer, index: int, field: Field, table: Float32Array, *, num_receivers: int) -> tuple[Any, ...]:
+    """Return what the kernel of a layer reads and no draw changes, besides the field.
 
     Args:
         layer: What to run.
         index: 0 for the first layer.
-        part: The field.
-        field: The same, as kernels read it.
-        table: First layer: projected rows (n + 1, width), the token's last. Later: what the layer before leaves,
-            (num_nodes, width, LANES).
-        draw: Where the draws of a chunk will lie.
-        out: Where results will lie.
+        field: The field, as kernels read it.
+        table: First layer: projected rows (n + 1, width), the token's last. Not read of later ones.
+        num_receivers: How many nodes the layer computes.
 
     Raises:
         UnknownModelError: If the kernel would be inexact, or too large, on these rows.
     """
-    tile, spare = (np.empty((layer.widest, LANES), dtype=np.float32) for _ in range(2))
-    heads = layer.aggregation.heads if index == 0 and isinstance(layer.aggregation, Attention) else 1
-    weights = np.empty((heads * (part.largest_in_degree + 4), LANES), dtype=np.float32)
-    output = Output(pack_steps(layer.steps), tile, spare, weights, out)
+    match layer.aggregation:
+        case SoftMedoid() if index == 0:
+            return _distances(field, table, num_receivers=num_receivers)
+        case Attention(channels=channels) as attention if index == 0:
+            values = np.ascontiguousarray(table[:, : attention.heads * channels])
+            return (values, *_attention_weights(attention, field, table, num_receivers=num_receivers))
+    return ()
+
+
+def arguments_of(
+    layer: Layer,
+    index: int,
+    field: Field,
+    table: Float32Array,
+    constants: tuple[Any, ...],
+    draw: Draw,
+    output: Output,
+    scratch: Scratch,
+) -> tuple[Any, ...]:
+    """Return what the kernel of a layer is called with.
+
+    Args:
+        layer: What to run.
+        index: 0 for the first layer.
+        field: The field, as kernels read it.
+        table: First layer: projected rows (n + 1, width), the token's last. Later: what the layer before leaves,
+            (num_nodes, width, lanes).
+        constants: From `constants_of`.
+        draw: The draws of a chunk.
+        output: Where results will lie.
+        scratch: From `make_scratch`.
+    """
     match layer.aggregation:
         case NormalisedSum():
             return (field, draw, table, output)
         case PlainSum(width=width, mean=mean, own_factor=factor):
             return (field, draw, table, width, mean, np.float32(factor), output)
         case SoftMedoid(limit=limit, temperature=temperature):
-            distances = () if index else _distances(field, table, num_receivers=out.shape[0])
-            order = np.empty(part.largest_in_degree + 1, dtype=np.int64)
-            costs = np.empty_like(weights)  # one per in-edge, the node itself and the token
-            return (field, draw, table, *distances, limit, np.float32(temperature), output, costs, order)
-        case Attention(channels=channels, mean=mean) as attention if index == 0:
-            known = _attention_weights(attention, field, table, num_receivers=out.shape[0])
-            values = np.ascontiguousarray(table[:, : heads * channels])
-            return (field, draw, values, *known, heads, mean, output)
+            numbers = (limit, np.float32(temperature))
+            return (field, draw, table, *constants, *numbers, output, scratch.costs, scratch.order)
+        case Attention(mean=mean) as attention if index == 0:
+            return (field, draw, *constants, attention.heads, mean, output)
         case Attention(channels=channels, mean=mean, both=both, slope=slope):
             shape = (layer.aggregation.heads, channels) if both is None else (both,)
             return (field, draw, table, *shape, np.float32(slope), mean, output)
@@ -278,20 +334,26 @@ def _attention_weights(
     not arrive, as the largest score would: through rounding, a node that is cut off would change the result.
     """
     indptr = field.indptr[: num_receivers + 1]
-    receivers = np.repeat(np.arange(num_receivers), np.diff(indptr))
-    own = np.arange(num_receivers)
-    token = np.full(num_receivers, field.token)
-    score = _score_function(attention, table)
-    ablated = np.full(receivers.size, field.token)
-    edges = np.stack([score(field.sources, ablated), score(field.sources, receivers)], axis=1)
-    nodes = np.stack([score(token, token), score(token, own), score(own, own)], axis=1)
-    reference = nodes[:, :2].copy()
-    edges -= reference[receivers]
-    nodes -= reference[:, [0, 1, 1]]
-    spread = max(float(np.abs(edges).max(initial=0.0)), float(np.abs(nodes).max(initial=0.0)))
-    if not spread <= _WIDEST_SCORES:
-        raise UnknownModelError(f"has attention scores that differ by {spread:.0f}, more than {_WIDEST_SCORES:.0f}")
-    return np.exp(edges).astype(np.float32), np.exp(nodes).astype(np.float32)
+    edges = np.empty((int(indptr[-1]), 2, attention.heads), dtype=np.float32)
+    nodes = np.empty((num_receivers, 3, attention.heads), dtype=np.float32)
+    score, spread, low = _score_function(attention, table), 0.0, 0
+    while low < num_receivers:  # some megabytes at a time, or one receiver
+        high = max(low + 1, int(np.searchsorted(indptr, indptr[low] + SCORED_AT_ONCE, side="right")) - 1)
+        into = slice(int(indptr[low]), int(indptr[high]))
+        own = np.arange(low, high)
+        receivers = np.repeat(own, np.diff(indptr[low : high + 1]))
+        token, ablated = np.full(own.size, field.token), np.full(receivers.size, field.token)
+        of_edges = np.stack([score(field.sources[into], seen) for seen in (ablated, receivers)], axis=1)
+        of_nodes = np.stack([score(token, token), score(token, own), score(own, own)], axis=1)
+        reference = of_nodes[:, :2].copy()
+        of_edges -= reference[receivers - low]
+        of_nodes -= reference[:, [0, 1, 1]]
+        spread = max(spread, *(float(np.abs(each).max(initial=0.0)) for each in (of_edges, of_nodes)))
+        if not spread <= _WIDEST_SCORES:
+            raise UnknownModelError(f"has attention scores that differ by {spread:.0f}, more than {_WIDEST_SCORES:.0f}")
+        edges[into], nodes[low:high] = np.exp(of_edges), np.exp(of_nodes)
+        low = high
+    return edges, nodes
 
 
 def _score_function(attention: Attention, table: Float32Array) -> Callable[..., NDArray[np.float64]]:

@@ -1,13 +1,29 @@
-"""How much memory a forward pass takes, measured."""
+"""How much memory the machine has free, and how much a forward pass takes, measured."""
 
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+_SHARE = 4  # of what is free, a quarter is taken
+_CONTAINER = Path("/sys/fs/cgroup")
+
+
+def default_budget() -> int:
+    """Return the bytes that drawing may take where nobody says: a quarter of what machine and container have free."""
+    free = int(psutil.virtual_memory().available)
+    try:
+        limit, used = ((_CONTAINER / f"memory.{name}").read_text().strip() for name in ("max", "current"))
+        free = min(free, int(limit) - int(used))
+    except (OSError, ValueError):  # not in a container, or "max": no limit
+        pass
+    return max(1, free // _SHARE)
 
 
 class _LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]

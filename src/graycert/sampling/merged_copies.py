@@ -5,7 +5,8 @@ step, from the rows that arrive over surviving edges: from its computation tree 
 equal, in one sample or in two, have equal outputs. With p_a = 0.8 most trees are small or the same (the token with
 nothing but tokens around), so a batch holds one node per distinct tree instead of one copy of the graph per sample.
 
-In the merged graph every node has the row and the ordered messages of the nodes that it stands for. What it does not
+In the merged graph every node has the row and the ordered messages of the nodes that it stands for, with the values of
+the edges that they came over, where edges carry values: trees are equal only if these are, too. What it does not
 have: edges out of the tree (nobody needs them, nobody should count them), in-edges k steps from the target, and as
 many nodes. A model that reads one of these, as GCN reads the in-degree of the last senders, is not computed by these
 trees; trees that are one step deeper show in-degrees too. Which trees a model needs is never assumed: see
@@ -52,7 +53,8 @@ class MergedCopies:
 
     def batches(self, smoothing: AnySmoothing, stream: CoinStream, samples: Tensor) -> Iterator[DrawnBatch]:
         """Yield batches that hold the given samples, in order."""
-        sources, receivers = self.field.edge_index.numpy()  # sorted by receiver
+        sources, receivers, *values = self.field.edge_index.numpy()  # sorted by receiver
+        carried = np.ascontiguousarray(values[0] if values else sources[:0])
         num_nodes = self.field.nodes.numel()
         indptr = np.searchsorted(receivers, np.arange(num_nodes + 1))
         nodes = CoinKeys.of(stream, "node", self.field.nodes.numpy(), smoothing.p_ablate)
@@ -68,6 +70,7 @@ class MergedCopies:
                 (edges.sample_key, edges.id_keys, edges.thresholds),
                 indptr,
                 np.ascontiguousarray(sources),
+                carried,
                 self.field.targets.numpy(),
                 self.num_layers + self.in_degrees,
                 self.in_degrees,
@@ -86,6 +89,7 @@ def _merge(
     edge_coins: tuple[int, IntArray, IntArray],
     indptr: IntArray,
     sources: IntArray,
+    carried: IntArray,
     targets: IntArray,
     depth: int,
     leaves_are_tokens: bool,
@@ -94,18 +98,20 @@ def _merge(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return rows, edges and the node of each target, from ``first_target`` of the first sample as far as fits.
 
-    ``step`` targets are taken at a time. Row ``n`` is the token. ``tree[l, u]`` is the merged node that stands for u
-    where its output of layer l is needed.
+    ``carried`` holds which values each edge carries, or nothing. ``step`` targets are taken at a time. Row ``n`` is the
+    token. ``tree[l, u]`` is the merged node that stands for u where its output of layer l is needed.
     """
     n = indptr.size - 1
     shown, survives = np.empty(n, dtype=np.bool_), np.empty(sources.size, dtype=np.bool_)
     needed_in, members = np.zeros((depth + 1, n), dtype=np.int64), np.empty((depth + 1, n), dtype=np.int64)
     tree, size = np.empty((depth + 1, n), dtype=np.int64), np.empty(depth + 1, dtype=np.int64)
     outputs = np.empty(samples.size * targets.size - first_target, dtype=np.int64)
-    messages = np.empty(sources.size, dtype=np.int64)
+    messages, brought = np.empty(sources.size, dtype=np.int64), np.empty(carried.size, dtype=np.int64)
     leaf = np.full(n + 1, -1, dtype=np.int64)
     nodes, count = np.empty((1024, 6), dtype=np.int64), 0
+    has_values = carried.size > 0
     senders, end = np.empty(4096, dtype=np.int64), 0
+    values = np.empty(4096 if has_values else 0, dtype=np.int64)
     known, filled = np.full(4096, -1, dtype=np.int64), 0
     lists, done, drawn, part = 0, 0, -1, 0
 
@@ -166,8 +172,12 @@ def _merge(
                             if nodes[last, _CLONE] < 0:
                                 low, high = nodes[last - 1, _END] if last else 0, nodes[last, _END]
                                 senders = _with_room(senders, end + high - low)
+                                if has_values:
+                                    values = _with_room(values, end + high - low)
                                 for i in range(low, high):
                                     senders[end] = count if senders[i] == last else senders[i]
+                                    if has_values:
+                                        values[end] = values[i]
                                     end += 1
                                 nodes[last, _CLONE] = count
                                 nodes, count = _add(nodes, count, nodes[last, _ROW], end, 0), count + 1
@@ -178,8 +188,11 @@ def _merge(
                             nodes[sender, _LAST_CLONE] = sender
                     previous = v
                     messages[length] = sender
-                    length += 1
                     code = mix(code ^ sender)
+                    if has_values:
+                        brought[length] = carried[e]
+                        code = mix(code ^ carried[e])
+                    length += 1
                 if length == 0:
                     if leaf[row] < 0:
                         leaf[row] = count
@@ -187,12 +200,17 @@ def _merge(
                     tree[level, u] = leaf[row]
                     continue
                 slot = code & (known.size - 1)
-                while known[slot] >= 0 and not _same(nodes, senders, known[slot], row, code, messages, length):
+                while known[slot] >= 0 and not _same(
+                    nodes, senders, values, known[slot], row, code, messages, brought, length
+                ):
                     slot = (slot + 1) & (known.size - 1)
                 if known[slot] < 0:
                     known[slot] = count
                     filled += 1
                     senders = _with_room(senders, end + length)
+                    if has_values:
+                        values = _with_room(values, end + length)
+                        values[end : end + length] = brought[:length]
                     for i in range(length):
                         senders[end] = count if messages[i] == _SELF else messages[i]
                         end += 1
@@ -206,8 +224,10 @@ def _merge(
             outputs[done] = tree[depth, u]
             done += 1
 
-    edge_index = np.empty((2, end), dtype=np.int64)
+    edge_index = np.empty((3 if has_values else 2, end), dtype=np.int64)
     edge_index[0] = senders[:end]
+    if has_values:
+        edge_index[2] = values[:end]
     low = 0
     for node in range(count):
         edge_index[1, low : nodes[node, _END]] = node
@@ -237,7 +257,17 @@ def _with_room(values: IntArray, needed: int) -> IntArray:
 
 
 @kernel
-def _same(nodes: IntArray, senders: IntArray, node: int, row: int, code: int, messages: IntArray, length: int) -> bool:
+def _same(
+    nodes: IntArray,
+    senders: IntArray,
+    values: IntArray,
+    node: int,
+    row: int,
+    code: int,
+    messages: IntArray,
+    brought: IntArray,
+    length: int,
+) -> bool:
     """Return whether ``node`` has this row and these messages, in this order; equal hashes prove nothing."""
     low, high = nodes[node - 1, _END] if node else 0, nodes[node, _END]
     if nodes[node, _HASH] != code or nodes[node, _ROW] != row or high - low != length:
@@ -246,6 +276,10 @@ def _same(nodes: IntArray, senders: IntArray, node: int, row: int, code: int, me
         sender = node if messages[i] == _SELF else messages[i]
         if senders[low + i] != sender:
             return False
+    if brought.size > 0:
+        for i in range(length):
+            if values[low + i] != brought[i]:
+                return False
     return True
 
 

@@ -20,6 +20,8 @@ from torch_geometric.nn.norm import BatchNorm as PyGBatchNorm
 
 from graycert._types import Float32Array
 from graycert.models import InterceptionGNN
+from graycert.models.calling import AdaptedClassifier
+from graycert.models.edge_inputs import GivenEdgeInputs
 from graycert.models.gat import GATLayer
 from graycert.models.gatv2 import GATv2Layer
 from graycert.models.gcn import GCNLayer
@@ -48,15 +50,40 @@ def recognise(model: nn.Module) -> list[Operation]:
     Raises:
         UnknownModelError: If anything about it is not known for certain.
     """
+    if isinstance(model, GivenEdgeInputs):
+        raise UnknownModelError("is given values per edge")
     for module in model.modules():
         _check_untouched(module)
     for parameter in model.parameters():
         if parameter.dtype != torch.float32 or parameter.device.type != "cpu":
             raise UnknownModelError(f"has parameters of type {parameter.dtype} on {parameter.device}")
-    operations = list(_of_interception_gnn(model)) if type(model) is InterceptionGNN else _traced_apart(model)
+    if type(model) is InterceptionGNN:
+        operations = list(_of_interception_gnn(model))
+    else:
+        operations = _of_adapted(model) if type(model) is AdaptedClassifier else _traced_apart(model)
     if not any(isinstance(operation, Aggregation) for operation in operations):
         raise UnknownModelError("has no convolution")
     return operations
+
+
+def _of_adapted(model: AdaptedClassifier) -> list[Operation]:
+    """Follow what is adapted; a single logit z becomes (0, z) by a linear map."""
+    plain = model.call is None and model.part is None and not isinstance(model.model, nn.ModuleList)
+    operations = recognise(model.model) if plain else _traced_apart(_Returned(model))
+    if model.word == "logit":
+        operations.append(Linear(np.array([[0], [1]], dtype=np.float32), np.zeros(2, dtype=np.float32)))
+    return operations
+
+
+class _Returned(nn.Module):
+    """What an adapted model returns, with a signature that can be traced."""
+
+    def __init__(self, adapted: AdaptedClassifier) -> None:
+        super().__init__()
+        self.adapted = adapted
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Any:
+        return self.adapted.returned(x, edge_index)
 
 
 def _traced_apart(model: nn.Module) -> list[Operation]:
@@ -128,7 +155,7 @@ def _traced(module: nn.Module, *, graph: bool) -> Iterator[Operation]:
         raise UnknownModelError(f"takes no features ({name})")
     current: fx.Node = inputs[0]
     edges = inputs[1] if len(inputs) == 2 else None
-    normalised = False
+    normalised = False  # by a log-softmax, or brought into another shape
     for node in nodes:
         if node.op == "placeholder":
             continue
@@ -145,6 +172,8 @@ def _traced(module: nn.Module, *, graph: bool) -> Iterator[Operation]:
             normalised = graph  # it adds one number to all scores of a node; nothing may follow
             if not graph:
                 raise UnknownModelError(f"has a log-softmax inside ({name})")
+        elif node.op in ("call_function", "call_method") and _is_squeeze(node) and graph:
+            normalised = True  # of a single score per node; nothing may follow
         elif node.op in ("call_function", "call_method"):
             yield from _of_function(node)
         else:
@@ -193,6 +222,11 @@ def _is_log_softmax(node: fx.Node) -> bool:
         return False
     dim = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else None)
     return dim in (1, -1)
+
+
+def _is_squeeze(node: fx.Node) -> bool:
+    dim = node.kwargs.get("dim", node.args[1] if len(node.args) > 1 else None)
+    return node.target in (torch.squeeze, "squeeze") and dim in (1, -1)
 
 
 def _of_function(node: fx.Node) -> Iterator[Operation]:

@@ -1,6 +1,7 @@
 """Monte-Carlo votes of the smoothed classifier: the engine for any PyTorch model, on CPU or CUDA."""
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -9,11 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch_geometric.utils import sort_edge_index
 
 from graycert._types import NO_CLASS
 from graycert._validation import check_integer
 from graycert.errors import InvalidParameterError
+from graycert.models.advice import line_for_output, line_for_scores
+from graycert.models.edge_inputs import with_edge_inputs
 from graycert.models.padding import reads_padding
 from graycert.models.protocol import RowwiseStart, evaluate, has_skip, require_skip_logits
 from graycert.models.rowwise_start import rowwise_start
@@ -34,6 +36,7 @@ _MOST_COPIES = 256
 _CHUNK = 4096  # sample numbers at a time
 _AGREEMENT_TOLERANCE = 1e-3  # relative to how much logits vary
 _ROUNDING = 1e-5  # relative to the largest logit
+_MEASURED_FROM, _MEASURED_DRAWS, _SLOWER = 0.02, 8, 1.1  # seconds of a forward pass, draws, and times as long
 _COMPANY, _COMPANY_UNITS = 12, 2**20  # samples, and nodes and edges, that are compared alone and together
 
 
@@ -150,8 +153,10 @@ def build_engine(
     smoothing: InterceptionSmoothing,
     num_layers: int,
     ablation_token: Tensor | None = None,
+    edge_inputs: Sequence[str] | None = None,
     device: torch.device | None = None,
     batch_size: int | None = None,
+    memory: int | None = None,
 ) -> VotingEngine:
     """Choose how the model is evaluated, and check the choice on draws.
 
@@ -163,8 +168,10 @@ def build_engine(
         num_layers: Number k of propagation steps of the model.
         ablation_token: Features of an ablated node, shape (num_features,); default the model's own
             ``ablation_token``, else zeros. It must not depend on the features of the graph.
+        edge_inputs: Names of values per edge of ``data`` that the model is given.
         device: Where to compute; default where the model's parameters are.
         batch_size: Most samples per forward pass; default from a memory budget. Votes do not depend on it.
+        memory: Bytes that a forward pass of several draws may take, if that is less than the engine's own budget.
 
     Raises:
         InvalidParameterError: If the token or the model's output has the wrong shape.
@@ -173,7 +180,7 @@ def build_engine(
     if batch_size is not None:
         check_integer("batch_size", batch_size, at_least=1)
     where = device or next((p.device for p in model.parameters()), torch.device("cpu"))
-    edge_index = sort_edge_index(data.edge_index.cpu(), sort_by_row=False)  # votes do not depend on the order of edges
+    model, edge_index = with_edge_inputs(model, data, edge_inputs)  # votes do not depend on the order of edges
     nodes = torch.tensor(targets)  # a copy: results hand out read-only arrays
     whole = whole_graph(edge_index, nodes, num_nodes=data.num_nodes)
     x = data.x
@@ -201,11 +208,15 @@ def build_engine(
         part = field_graph(edge_index, nodes, num_nodes=data.num_nodes, num_layers=num_layers)
         if edge_index.numel() == 0 or part.nodes.numel() == 0:
             return reference
-        return _fastest(reference, part, num_layers, batch_size)
+        return _fastest(reference, part, num_layers, batch_size, memory)
 
 
-def _fastest(reference: VotingEngine, field: FieldGraph, num_layers: int, batch_size: int | None) -> VotingEngine:
-    """Return the engine that does least among those that agree with ``reference``.
+def _fastest(
+    reference: VotingEngine, field: FieldGraph, num_layers: int, batch_size: int | None, memory: int | None
+) -> VotingEngine:
+    """Return the engine that does least among those that agree with ``reference`` and are measured not to be slower.
+
+    A pass holds at least one draw: targets are never cut within it, which would compute again what they share.
 
     Never assumed: a model may number nodes, or read degrees that a smaller graph does not show. A model that sends
     messages over edges as they are given computes a target's scores from its computation tree, which every candidate
@@ -218,13 +229,13 @@ def _fastest(reference: VotingEngine, field: FieldGraph, num_layers: int, batch_
     where = reference.rows.device
     field = field.to(where)
     visible = torch.cat([field.nodes, torch.tensor([reference.rows.size(0) - 1], device=where)])
-    units = _units_within_budget(reference)
     most = batch_size or _MOST_COPIES
     per_copy = field.nodes.numel() + field.edge_index.size(1)
+    units = max(per_copy, _units_within_budget(reference, memory))
     copies = DisjointCopies(field, batch_size or max(1, min(most, units // per_copy)))
     merged = [MergedCopies(field, num_layers, in_degrees, most, units) for in_degrees in (False, True)]
     name = reference.name.rpartition(", ")[0]
-    situations = _situations(reference)
+    situations = _situations(reference, most=3 if per_copy <= _COMPANY_UNITS else 1)
     candidates: list[tuple[DisjointCopies | MergedCopies, str]] = [
         *((draws, f"{name}, disjoint copies with equal subtrees merged") for draws in merged if where.type == "cpu"),
         (copies, f"{name}, disjoint copies of the receptive field"),
@@ -233,6 +244,8 @@ def _fastest(reference: VotingEngine, field: FieldGraph, num_layers: int, batch_
     for draws, text in candidates:
         engine = replace(reference, field=field, rows=reference.rows[visible], draws=draws, name=text)
         try:
+            if _is_slower(engine, reference, situations[0], visible):
+                continue
             found = (_logits_under(engine, situation, visible) for situation in situations)
             same = all(_agree(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
             if same and _same_in_company(engine, situations, visible, num_samples=_company(per_copy)):
@@ -251,17 +264,41 @@ class _Situation:
     rows: Tensor
 
 
-def _situations(reference: VotingEngine) -> list[_Situation]:
-    """Return draws from no interception to much, on the graph's rows and on rows that no attacker chooses."""
+def _is_slower(engine: VotingEngine, reference: VotingEngine, situation: _Situation, visible: Tensor) -> bool:
+    """Measure whether a draw takes over a tenth longer than a full forward pass, where that takes long enough to tell.
+
+    Of two runs the faster one counts; the first draw of all may compile.
+    """
+    alone = replace(situation, num_samples=1)
+    forward = min(_seconds(lambda: _logits_under(reference, alone)) for _ in range(2))
+    if forward < _MEASURED_FROM:
+        return False
+    several = replace(situation, num_samples=max(1, min(engine.samples_per_pass, _MEASURED_DRAWS)))
+    _logits_under(engine, alone, visible)
+    taken = min(_seconds(lambda: _logits_under(engine, several, visible)) for _ in range(2))
+    return taken > _SLOWER * forward * several.num_samples
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
+
+
+def _situations(reference: VotingEngine, *, most: int) -> list[_Situation]:
+    """Return draws from no interception to much, on the graph's rows and on rows that no attacker chooses.
+
+    There are at most ``most`` draws of each kind.
+    """
     rows = reference.rows
     noise = torch.randn(rows.shape, generator=torch.Generator().manual_seed(0), dtype=rows.dtype).to(rows.device)
     if not reference.rowwise:
         noise = noise.abs_()  # some models take logarithms or look rows up
     nothing, much = InterceptionSmoothing(p_delete=0, p_ablate=0), InterceptionSmoothing(p_delete=0.5, p_ablate=0.1)
     return [
-        *(_Situation(reference.smoothing, 2, values) for values in (rows, noise)),
+        *(_Situation(reference.smoothing, min(2, most), values) for values in (rows, noise)),
         *(_Situation(nothing, 1, values) for values in (rows, noise)),
-        _Situation(much, 3, noise),
+        _Situation(much, most, noise),
     ]
 
 
@@ -300,12 +337,13 @@ def _agree(ours: Tensor, theirs: Tensor) -> bool:
     return equal_scores(ours, theirs, tolerance=tolerance)
 
 
-def _units_within_budget(reference: VotingEngine) -> int:
+def _units_within_budget(reference: VotingEngine, memory: int | None) -> int:
     """Return how many nodes and edges together a pass may have, from the memory that one pass takes."""
     samples = torch.zeros(1, dtype=torch.long, device=reference.rows.device)
     (batch,) = reference.draws.batches(reference.smoothing, CoinStream(0, Purpose.AUDIT), samples)
     taken = peak_bytes(lambda: reference.logits(0, Purpose.AUDIT, samples))
     budget = _MEMORY_BUDGET if samples.device.type == "cpu" else _CUDA_BUDGET
+    budget = budget if memory is None else min(budget, memory)
     return max(1, budget * (batch.rows.numel() + batch.edge_index.size(1)) // max(1, taken))
 
 
@@ -321,17 +359,27 @@ def skip_logits_of(model: nn.Module, x: Tensor) -> Tensor | None:
     return torch.as_tensor(model.skip_logits(x.clone()))  # type: ignore[operator]
 
 
-def check_scores(out: Any, *, num_nodes: int, x: Tensor, finite: bool = True) -> Tensor:
+def check_scores(
+    out: Any, *, num_nodes: int, x: Tensor, finite: bool = True, called: tuple[nn.Module, Tensor] | None = None
+) -> Tensor:
     """Return the output of a model if it is (num_nodes, num_classes), and finite, as on clean features it must be.
+
+    Args:
+        out: What the model returned.
+        num_nodes: Number of nodes.
+        x: The features that it was called with.
+        finite: Whether it must be finite.
+        called: The model and the edges, where it may be called again to see what its output is.
 
     Raises:
         InvalidParameterError: If it is not.
     """
     if not isinstance(out, Tensor) or out.dim() != 2 or out.size(0) != num_nodes or out.size(1) < 2:
-        shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        shape = f"{out.dtype} of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
+        line = line_for_output(out, num_nodes) if called is None else line_for_scores(called[0], x, called[1])
         raise InvalidParameterError(
             f"`model` must return scores of shape ({num_nodes}, num_classes) with at least two classes, got {shape}. "
-            f"It is called as model(x, edge_index) with x of shape {tuple(x.shape)}."
+            + (line or f"It is called as model(x, edge_index) with x of shape {tuple(x.shape)}.")
         )
     if finite and not bool(torch.isfinite(out).all()):
         raise InvalidParameterError(

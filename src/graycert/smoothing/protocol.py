@@ -137,6 +137,7 @@ class Smoothing(Parameters, ABC):
         needs_graph: Whether a conclusion from stored votes needs the graph, beyond what the result holds of it.
         allows_parallel_edges: Whether a column of ``edge_index`` may come twice: where no edge has a coin of its own.
         examines_all_radii: Whether every radius is known, so that ``max_radius`` has no meaning.
+        edge_inputs_proofs: Page of docs/proofs for models that are given values per edge, by the name of the threat.
         shows_target: Whether the target's own features are always shown, so that only a target that is not hostile can
             be certified.
     """
@@ -149,6 +150,7 @@ class Smoothing(Parameters, ABC):
     needs_graph: ClassVar[bool] = False
     allows_parallel_edges: ClassVar[bool] = False
     examines_all_radii: ClassVar[bool] = False
+    edge_inputs_proofs: ClassVar[Mapping[str, str]] = {}
     shows_target: ClassVar[bool] = False
 
     @abstractmethod
@@ -239,8 +241,11 @@ class Smoothing(Parameters, ABC):
         if follows == "early stopping":
             if rule == "sequential":
                 return Cell(status="proved", proof=page)
-            reason = "Sampling that stops when the votes decide is certified by the rule 'sequential' alone, got rule "
-            return Cell(status="refused", slug="no-proof", reason=f"{reason}'{rule}'.")
+            reason = (
+                "Sampling that stops when the votes decide is certified by the rule 'sequential' alone, got rule "
+                f"'{rule}'. Only bets may be looked at while votes come in. Leave `rule` out, or draw a fixed number."
+            )
+            return Cell(status="refused", slug="no-proof", reason=reason)
         if follows not in claim.follows or rule == "sequential":
             reason = (
                 f"Nothing is proved about {_IN_WORDS[follows]} with the smoothing '{cls.name}', the threat '{threat}' "
@@ -248,6 +253,20 @@ class Smoothing(Parameters, ABC):
             )
             return Cell(status="refused", slug="no-proof", reason=reason)
         return Cell(status="proved", proof=claim.follows[follows])
+
+    @classmethod
+    def edge_inputs_cell(cls, threat: Threat) -> Cell:
+        """Say whether models that are given values per edge are certified against a threat."""
+        page = cls.edge_inputs_proofs.get(threat.name)
+        if page is not None:
+            return Cell(status="proved", proof=page)
+        return Cell(
+            status="refused",
+            slug="no-proof",
+            reason=f"Nothing is proved about values per edge with the smoothing '{cls.name}' and the threat "
+            f"'{threat.name}'. Certify the model without them, edge_inputs=(), or with another smoothing, such as "
+            "InterceptionSmoothing against NodeFeatureThreat.",
+        )
 
     @classmethod
     def refusal(cls, threat: str) -> Cell | None:
@@ -263,6 +282,8 @@ class Smoothing(Parameters, ABC):
             UnsoundSetupError: If nothing is proved of the combination.
         """
         check_choice("bound", bound, self.bounds, hint=f"These are the bounds of the smoothing '{self.name}'.")
+        if isinstance(draws, UntilDecided):
+            self.cell(threat.name, rule, "early stopping").require()
         allowed = " or ".join(f"graycert.{each.__name__}" for each in self.draws_allowed)
         if self.draws_allowed and not isinstance(draws, self.draws_allowed):
             raise InvalidParameterError(
@@ -275,11 +296,10 @@ class Smoothing(Parameters, ABC):
                 "it out."
             )
         self.cell(threat.name, rule).require()
-        if isinstance(draws, UntilDecided) is not (rule == "sequential"):
+        if rule == "sequential" and not isinstance(draws, UntilDecided):
             raise InvalidParameterError(
-                f"`rule` must be 'sequential' if and only if `draws` is graycert.UntilDecided, got {rule!r} and "
-                f"{draws!r}. Only bets may be looked at while votes come in, and they need votes batch by batch. Leave "
-                "`rule` out."
+                f"`draws` must be graycert.UntilDecided for the rule 'sequential', got {draws!r}. It needs votes batch "
+                "by batch. Leave `rule` out for fixed draws."
             )
 
 

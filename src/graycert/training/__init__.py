@@ -1,7 +1,8 @@
 """Training under smoothing."""
 
 from graycert.training.early_stopping import EarlyStopping
+from graycert.training.random_interception import RandomInterception
 from graycert.training.record import TrainingRecord
 from graycert.training.train import train
 
-__all__ = ["EarlyStopping", "TrainingRecord", "train"]
+__all__ = ["EarlyStopping", "RandomInterception", "TrainingRecord", "train"]

@@ -1,4 +1,4 @@
-"""Stop when the validation loss no longer falls, and give back the best weights."""
+"""Stop when nothing gets better on the validation nodes, and give back the best weights."""
 
 import copy
 
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class EarlyStopping:
-    """Keeps a copy (not an alias) of the weights with the lowest validation loss.
+    """Keeps a copy (not an alias) of the weights with the largest accuracy, and of these the lowest validation loss.
 
     Args:
         patience: Epochs without improvement after which `should_stop` is True, >= 1.
@@ -14,16 +14,16 @@ class EarlyStopping:
 
     def __init__(self, patience: int) -> None:
         self.patience = patience
-        self.best_loss = float("inf")
+        self.best_loss, self.best_share = float("inf"), 0.0
         self.best_epoch = 0
         self._epoch = 0
         self._best_weights: dict[str, Tensor] | None = None
 
-    def observe(self, loss: float, model: nn.Module) -> None:
-        """Take in the validation loss after one more epoch."""
+    def observe(self, loss: float, model: nn.Module, *, share: float = 0.0) -> None:
+        """Take in the validation loss after one more epoch, and an accuracy if that counts first."""
         self._epoch += 1
-        if loss < self.best_loss:
-            self.best_loss, self.best_epoch = loss, self._epoch
+        if (-share, loss) < (-self.best_share, self.best_loss):
+            self.best_loss, self.best_share, self.best_epoch = loss, share, self._epoch
             self._best_weights = copy.deepcopy(model.state_dict())
 
     @property

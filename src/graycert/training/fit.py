@@ -1,4 +1,4 @@
-"""What every training has: checks, a loop of steps and looks at the validation loss, early stopping, a record."""
+"""What every training has: checks, a loop of steps and looks at the validation nodes, early stopping, a record."""
 
 import time
 from collections.abc import Callable
@@ -9,10 +9,12 @@ from torch import Tensor, nn
 
 from graycert._progress import progress_bar
 from graycert._validation import check_integer, check_positive, check_seed
-from graycert.data import validate_data
+from graycert.data import SplitPart
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
 from graycert.training.early_stopping import EarlyStopping
+from graycert.training.objective import Seen, StopOn
+from graycert.training.parts import Parts, is_split
 from graycert.training.record import TrainingRecord
 
 VALIDATION_DRAWS = 4
@@ -21,7 +23,7 @@ VALIDATION_DRAWS = 4
 def fit(
     model: nn.Module,
     training_loss: Callable[[int], Tensor],
-    validation_loss: Callable[[], float],
+    validation: Callable[[], Seen],
     *,
     learning_rate: float,
     weight_decay: float,
@@ -29,21 +31,23 @@ def fit(
     patience: int,
     seed: int,
     progress: bool,
+    stop_on: StopOn = "loss",
     p_delete: float | str,
     p_ablate: float | str,
 ) -> TrainingRecord:
-    """Take steps of Adam until the validation loss no longer falls; the model is left with its best weights.
+    """Take steps of Adam until nothing gets better on the validation nodes; the model is left with its best weights.
 
     Args:
         model: Is left in evaluation mode.
         training_loss: Loss of an epoch, numbered from 1, with gradients.
-        validation_loss: Loss on the validation nodes, evaluated without gradients after every epoch.
+        validation: A look at the validation nodes, without gradients, after every epoch.
         learning_rate: Of Adam, > 0.
         weight_decay: Of Adam, >= 0.
         max_epochs: Limit of epochs, >= 1.
         patience: Epochs without improvement before stopping, >= 1.
         seed: Of dropout; the global generator of torch is left as it was.
         progress: Show a progress bar on standard error if it is a terminal.
+        stop_on: What the look is at, for the record.
         p_delete: Training-time p_d, for the record.
         p_ablate: Training-time p_a, for the record.
 
@@ -54,10 +58,12 @@ def fit(
         InvalidParameterError: If the validation loss is not finite.
     """
     started = time.perf_counter()
+    if not any(values.requires_grad for values in model.parameters()):
+        raise InvalidParameterError("`model` must have parameters that can be trained, got none.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
-        stopping, epochs = _steps(model, training_loss, validation_loss, optimizer, max_epochs, patience, progress)
+        stopping, epochs = _steps(model, training_loss, validation, optimizer, max_epochs, patience, progress)
     return TrainingRecord(
         epochs=epochs,
         best_epoch=stopping.best_epoch,
@@ -70,13 +76,15 @@ def fit(
         patience=patience,
         seed=seed,
         seconds=time.perf_counter() - started,
+        stop_on=stop_on,
+        best_validation_accuracy=None if stop_on == "loss" else stopping.best_share,
     )
 
 
 def _steps(
     model: nn.Module,
     training_loss: Callable[[int], Tensor],
-    validation_loss: Callable[[], float],
+    validation: Callable[[], Seen],
     optimizer: torch.optim.Optimizer,
     max_epochs: int,
     patience: int,
@@ -92,14 +100,14 @@ def _steps(
             optimizer.step()
             model.eval()
             with torch.inference_mode():
-                seen = validation_loss()
-            if not seen < float("inf"):
+                seen = validation()
+            if not seen.loss < float("inf"):
                 raise InvalidParameterError(
-                    f"`learning_rate` must keep the loss finite, got a validation loss of {seen} in epoch {epoch}. "
-                    "Choose a smaller one."
+                    f"`learning_rate` must keep the loss finite, got a validation loss of {seen.loss} in epoch {epoch}."
+                    " Choose a smaller one."
                 )
-            stopping.observe(seen, model)
-            advance(1, f"validation loss {seen:.3f}")
+            stopping.observe(seen.loss, model, share=seen.share)
+            advance(1, f"validation loss {seen.loss:.3f}")
             if stopping.should_stop:
                 break
     stopping.restore(model)
@@ -109,31 +117,44 @@ def _steps(
 def check_training(
     model: Any, split: Any, *, learning_rate: float, weight_decay: float, max_epochs: int, patience: int, seed: int
 ) -> None:
-    """Check what is trained, on what, and the numbers of the training.
+    """Check a model of `build_model`, what it is trained on, and the numbers of the training.
 
     Raises:
-        InvalidParameterError: If the model is none of `build_model`, labels are missing, the model takes another number
-            of features, or a number is out of range.
+        InvalidParameterError: If the model is none, labels are missing, the model takes another number of features, or
+            a number is out of range.
     """
     if not isinstance(model, InterceptionGNN):
-        raise InvalidParameterError(
-            f"`model` must come from build_model, got {type(model).__name__}. Train other models with your own loop: "
-            "ablate with torch.where, delete edges, one draw per epoch."
-        )
-    if not all(hasattr(split, part) for part in ("train", "validation", "test")):
+        raise InvalidParameterError(f"`model` must come from build_model, got {type(model).__name__}.")
+    if not is_split(split):
         raise InvalidParameterError(
             f"`split` must come from inductive_split or transductive_split, got {type(split).__name__}."
         )
-    for part in (split.train, split.validation):
-        validate_data(part.data, need_labels=True)
-    if split.train.data.x.size(1) != model.config.num_features:
+    check_features(model, Parts.of(split).train)
+    check_hyperparameters(learning_rate, weight_decay, max_epochs, patience, seed)
+
+
+def check_features(model: InterceptionGNN, part: SplitPart) -> None:
+    """Refuse a model for another number of features.
+
+    Raises:
+        InvalidParameterError: If it is.
+    """
+    if part.data.x.size(1) != model.config.num_features:
         raise InvalidParameterError(
-            f"`model` must take {split.train.data.x.size(1)} features for this graph, got a model for "
+            f"`model` must take {part.data.x.size(1)} features for this graph, got a model for "
             f"{model.config.num_features}. Build it with build_model(..., split)."
         )
+
+
+def check_hyperparameters(learning_rate: float, weight_decay: float, max_epochs: int, patience: int, seed: int) -> int:
+    """Check the numbers of a training; return the seed as an int.
+
+    Raises:
+        InvalidParameterError: If one is out of range.
+    """
     check_positive("learning_rate", learning_rate)
     if weight_decay != 0:
         check_positive("weight_decay", weight_decay, hint="0 switches it off.")
     check_integer("max_epochs", max_epochs, at_least=1)
     check_integer("patience", patience, at_least=1)
-    check_seed(seed)
+    return check_seed(seed)

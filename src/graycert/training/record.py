@@ -12,6 +12,8 @@ class TrainingRecord:
         epochs: Epochs that ran.
         best_epoch: Epoch whose weights the model holds, counted from 1.
         best_validation_loss: Validation loss of that epoch.
+        stop_on: What was best in that epoch: "loss", "accuracy" or "balanced accuracy".
+        best_validation_accuracy: The accuracy that training stopped on, if it did.
         p_delete: Training-time p_d; in words ("0.1..0.5 (per edge)") if it differs from edge to edge.
         p_ablate: Training-time p_a; in words if it differs from node to node.
         learning_rate: Of Adam.
@@ -33,6 +35,8 @@ class TrainingRecord:
     patience: int
     seed: int
     seconds: float
+    stop_on: str = "loss"
+    best_validation_accuracy: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as a plain dictionary."""

@@ -5,7 +5,6 @@ from typing import cast
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from graycert.data import SplitPart
 from graycert.models import InterceptionGNN
@@ -14,6 +13,7 @@ from graycert.sampling.streams import CoinStream
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.training.drawn_field import DrawnField, FieldSampler
 from graycert.training.features import Features
+from graycert.training.objective import Objective
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Batch:
     labels: Tensor
 
 
-class SmoothedLoss:
+class SmoothedLoss(Objective[Batch]):
     """Cross entropy of the smoothed model on the nodes of one part of a split.
 
     Only what reaches these nodes in a draw is computed.
@@ -79,8 +79,8 @@ class SmoothedLoss:
             labels=self._labels.repeat(len(samples)),
         )
 
-    def __call__(self, batch: Batch) -> Tensor:
-        """Return the loss, averaged over the draws of the batch."""
+    def scores(self, batch: Batch) -> Tensor:
+        """Return class scores per target of all draws, shape (num_samples * num_targets, num_classes)."""
         model, field = self.model, batch.field
         rows = model.first_layer.project(batch.rows)
         token_row = model.first_layer.project(model.ablation_token.unsqueeze(0))
@@ -94,4 +94,4 @@ class SmoothedLoss:
         if batch.row_of_target is not None:
             skip = model.skip_from_projection(rows[batch.row_of_target])
             hidden = hidden + skip.repeat(hidden.size(0) // skip.size(0), 1)
-        return cross_entropy(hidden, batch.labels)
+        return hidden

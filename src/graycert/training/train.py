@@ -1,22 +1,36 @@
-"""Training under smoothing, as in the paper's Appendix "Hyperparameters"."""
+"""Training under smoothing, as in the paper's Appendix "Hyperparameters", of any module."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
+import torch
+from torch import Tensor, nn
+
+from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
 from graycert.models import InterceptionGNN
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
-from graycert.training.fit import VALIDATION_DRAWS, check_training, fit
-from graycert.training.part_smoothing import smoothing_on_part
+from graycert.training.fit import VALIDATION_DRAWS, check_features, check_hyperparameters, fit
+from graycert.training.module_loss import ModuleLoss, num_classes_of, place_of
+from graycert.training.objective import STOP_ON, AnyObjective, StopOn, balanced_weights
+from graycert.training.parts import Parts, smoothing_on_part
 from graycert.training.record import TrainingRecord
 from graycert.training.smoothed_loss import SmoothedLoss
 
+ClassWeight = Literal["balanced"] | Sequence[float] | Tensor | None
+
 
 def train(
-    model: InterceptionGNN,
-    split: Any,
+    model: nn.Module,
+    data: Any,
     *,
     smoothing: InterceptionSmoothing,
+    train_mask: Any = None,
+    validation_mask: Any = None,
+    class_weight: ClassWeight = None,
+    edge_inputs: Sequence[str] = (),
+    stop_on: StopOn = "loss",
     learning_rate: float = 1e-3,
     weight_decay: float = 5e-4,
     max_epochs: int = 1_000,
@@ -26,17 +40,24 @@ def train(
 ) -> TrainingRecord:
     """Train a model in place: full batch, Adam, a fresh draw from φ in every epoch.
 
-    The ablation token is trained with the weights; dropout acts on the features, not on the token. After every epoch
-    the loss on the validation nodes is averaged over four draws from φ, the same in every epoch, so that epochs are
-    compared by their weights and not by the luck of a draw; training stops ``patience`` epochs after the minimum, and
-    the weights of that epoch are put back.
+    An ablation token that the model has as a parameter is trained with the weights; dropout of graycert's own models
+    acts on the features, not on the token. After every epoch the model is looked at on the validation nodes, averaged
+    over four draws from φ, the same in every epoch, so that epochs are compared by their weights and not by the luck of
+    a draw; training stops ``patience`` epochs after the best one, and the weights of that epoch are put back.
     Training-time probabilities are hyperparameters: a certificate depends on those at inference only.
 
     Args:
-        model: From `build_model`. Left in evaluation mode.
-        split: An inductive or transductive split.
-        smoothing: Training-time p_d and p_a; arrays have one entry per column of ``split.test.data.edge_index`` and
-            per node of that graph, the whole one. Parts of the graph keep their edges' and nodes' probabilities.
+        model: From `build_model`, or any module with ``forward(x, edge_index, **edge_inputs)`` -> scores
+            (`as_node_classifier` makes one of others). Left in evaluation mode.
+        data: A graph with labels, or an inductive or transductive split.
+        smoothing: Training-time p_d and p_a; arrays have one entry per column of ``data.edge_index`` and per node (of
+            a split: of ``split.test.data``, the whole graph; parts keep their edges' and nodes' probabilities).
+        train_mask: Nodes to train on: boolean (num_nodes,) or indices; default ``data.train_mask``.
+        validation_mask: Nodes to stop on; default ``data.val_mask``.
+        class_weight: Weight of each class in the loss; "balanced" gives all the same say; default by their numbers.
+        edge_inputs: Names of values per edge of ``data`` that follow surviving edges into ``forward``.
+        stop_on: What is best on the validation nodes: "loss", "accuracy" or "balanced accuracy" (averaged over
+            classes); of equal accuracies the one with the lower loss.
         learning_rate: Of Adam, > 0.
         weight_decay: Of Adam, >= 0.
         max_epochs: Limit of epochs, >= 1.
@@ -55,31 +76,57 @@ def train(
     """
     if not isinstance(smoothing, InterceptionSmoothing):
         raise InvalidParameterError(f"`smoothing` must be an InterceptionSmoothing, got {type(smoothing).__name__}.")
-    check_training(
-        model,
-        split,
-        learning_rate=learning_rate,
-        weight_decay=weight_decay,
-        max_epochs=max_epochs,
-        patience=patience,
-        seed=seed,
-    )
-    on_training, on_validation = (
-        smoothing_on_part(smoothing, split.test, part) for part in (split.train, split.validation)
-    )
-    training = SmoothedLoss(model, split.train, on_training, CoinStream(seed, Purpose.TRAINING))
-    validation = SmoothedLoss(model, split.validation, on_validation, CoinStream(seed, Purpose.VALIDATION))
+    check_choice("stop_on", stop_on, STOP_ON)
+    seed = check_hyperparameters(learning_rate, weight_decay, max_epochs, patience, seed)
+    parts = Parts.of(data, train_mask, validation_mask)
+    training, validation, num_classes = _objectives(model, parts, smoothing, edge_inputs, seed)
+    training.class_weight = validation.class_weight = _class_weights(class_weight, parts, num_classes, place_of(model))
+    drop = model.config.dropout if isinstance(model, InterceptionGNN) else 0.0
     held_out = validation.batch(range(VALIDATION_DRAWS))
     return fit(
         model,
-        lambda epoch: training(training.batch(range(epoch, epoch + 1), drop=model.config.dropout)),
-        lambda: float(validation(held_out)),
+        lambda epoch: training(training.batch(range(epoch, epoch + 1), drop=drop)),
+        lambda: validation.look(held_out, stop_on),
         learning_rate=learning_rate,
         weight_decay=weight_decay,
         max_epochs=max_epochs,
         patience=patience,
         seed=seed,
         progress=progress,
+        stop_on=stop_on,
         p_delete=smoothing.p_delete if isinstance(smoothing.p_delete, float) else smoothing.delete_in_words,
         p_ablate=smoothing.p_ablate if isinstance(smoothing.p_ablate, float) else smoothing.ablate_in_words,
     )
+
+
+def _objectives(
+    model: nn.Module, parts: Parts, smoothing: InterceptionSmoothing, edge_inputs: Sequence[str], seed: int
+) -> tuple[AnyObjective, AnyObjective, int]:
+    """Return what is minimised, what is looked at, and the number of classes."""
+    pairs = ((parts.train, Purpose.TRAINING), (parts.validation, Purpose.VALIDATION))
+    placed = [(part, smoothing_on_part(smoothing, parts.whole, part), CoinStream(seed, use)) for part, use in pairs]
+    if isinstance(model, InterceptionGNN):
+        check_features(model, parts.train)
+        if edge_inputs:
+            raise InvalidParameterError(
+                f"`edge_inputs` must be () for a model of build_model, which takes none, got {edge_inputs!r}."
+            )
+        training, validation = (SmoothedLoss(model, *given) for given in placed)
+        return training, validation, model.config.num_classes
+    num_classes = num_classes_of(model, parts.train, edge_inputs)
+    first, second = (ModuleLoss(model, *given, edge_inputs) for given in placed)
+    return first, second, num_classes
+
+
+def _class_weights(chosen: ClassWeight, parts: Parts, num_classes: int, where: torch.device) -> Tensor | None:
+    if chosen is None:
+        return None
+    if isinstance(chosen, str):
+        check_choice("class_weight", chosen, ("balanced",), hint="Or pass a weight per class, or None.")
+        return balanced_weights(parts.train.data.y[parts.train.nodes].cpu(), num_classes=num_classes).to(where)
+    weights = torch.as_tensor(chosen, dtype=torch.float32, device=where).detach()
+    if weights.shape != (num_classes,) or not bool((torch.isfinite(weights) & (weights >= 0)).all()):
+        raise InvalidParameterError(
+            f"`class_weight` must hold {num_classes} finite weights >= 0, one per class, got {weights.tolist()}."
+        )
+    return weights

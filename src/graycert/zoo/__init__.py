@@ -3,10 +3,11 @@
 ``python -m graycert.zoo`` prints the table.
 """
 
-from graycert.zoo.exhibit import Exhibit, attack_works, zoo_graph
+from graycert.zoo.edge_input_models import GIVEN
+from graycert.zoo.exhibit import Exhibit, attack_works, with_values, zoo_graph
 from graycert.zoo.leaky_models import LEAKY
 from graycert.zoo.local_models import LOCAL
 
-ZOO: dict[str, Exhibit] = {**LOCAL, **LEAKY}
+ZOO: dict[str, Exhibit] = {**LOCAL, **GIVEN, **LEAKY}
 
-__all__ = ["LEAKY", "LOCAL", "ZOO", "Exhibit", "attack_works", "zoo_graph"]
+__all__ = ["GIVEN", "LEAKY", "LOCAL", "ZOO", "Exhibit", "attack_works", "with_values", "zoo_graph"]

@@ -14,7 +14,12 @@ def main() -> None:
     for name, exhibit in ZOO.items():
         torch.manual_seed(0)
         try:
-            report = audit_model(exhibit.make(data), data, num_layers=None if exhibit.counted else exhibit.depth)
+            report = audit_model(
+                exhibit.make(data),
+                exhibit.graph(data),
+                num_layers=None if exhibit.counted else exhibit.depth,
+                edge_inputs=exhibit.edge_inputs,
+            )
             slugs = sorted({check.slug for check in report.checks if not check.passed})
             found = f"local, {report.num_layers} steps" if report.passed else ", ".join(slugs)
         except GraycertError as error:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 WIDTH, CLASSES = 8, 3
+ATTRIBUTES, RELATIONS = 3, 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class Exhibit:
         depth: Number k of propagation steps; of a leaky model: what its layers suggest.
         counted: Whether the steps can be counted; else ``depth`` must be passed as ``num_layers``.
         attacked: For a leaky model, the value that hostile nodes take in an attack that works.
+        edge_inputs: Names of the values per edge that ``forward`` takes, see `with_values`.
     """
 
     kind: str
@@ -30,6 +32,11 @@ class Exhibit:
     depth: int
     counted: bool = True
     attacked: float = 1e4
+    edge_inputs: tuple[str, ...] = ()
+
+    def graph(self, data: Data) -> Data:
+        """Return a graph with the values per edge that the model is given."""
+        return with_values(data) if self.edge_inputs else data
 
 
 def zoo_graph(*, num_nodes: int = 60, seed: int = 0, directed: bool = False) -> Data:
@@ -48,6 +55,16 @@ def zoo_graph(*, num_nodes: int = 60, seed: int = 0, directed: bool = False) -> 
     edges = torch.unique(pairs if directed else torch.cat([pairs, pairs.flip(0)], dim=1), dim=1)
     x = torch.nn.functional.one_hot(labels, WIDTH) + 0.3 * torch.randn(num_nodes, WIDTH, generator=generator)
     return Data(x=x, edge_index=edges[:, edges[1].argsort(stable=True)], y=labels)
+
+
+def with_values(data: Data, *, seed: int = 0) -> Data:
+    """Return a graph with ``edge_weight``, ``edge_attr`` and ``edge_type``, which have nothing to do with features."""
+    generator = torch.Generator().manual_seed(seed)
+    valued, size = data.clone(), data.edge_index.size(1)
+    valued.edge_weight = 0.2 + torch.rand(size, generator=generator)
+    valued.edge_attr = torch.rand(size, ATTRIBUTES, generator=generator)
+    valued.edge_type = torch.randint(RELATIONS, (size,), generator=generator)
+    return valued
 
 
 def attack_works(exhibit: Exhibit, data: Data) -> bool:
@@ -73,6 +90,7 @@ def _drawn(exhibit: Exhibit, data: Data, x: Tensor) -> Tensor:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         model: Any = exhibit.make(Data(x=x, edge_index=data.edge_index, y=data.y)).eval()
-        model(x.clone(), data.edge_index)
-        scores: Tensor = model(x.clone(), nothing)
+        values = {name: exhibit.graph(data)[name] for name in exhibit.edge_inputs}
+        model(x.clone(), data.edge_index, **values)
+        scores: Tensor = model(x.clone(), nothing, **{name: each[:0] for name, each in values.items()})
     return scores

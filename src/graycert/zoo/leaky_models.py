@@ -1,5 +1,6 @@
 """Models for which Lemma 1 fails: a hostile node is noticed although all its messages are intercepted."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -49,6 +50,31 @@ def _fitted_in_closure() -> Rule:
         return model.gnn(x - seen.setdefault("mean", x.mean(dim=0)), edge_index)
 
     return rule
+
+
+def _fitted_in_hook() -> nn.Module:
+    model = Ruled(lambda m, x, e: m.gnn(x, e))
+    seen: dict[str, Tensor] = {}
+
+    def shift(seen: dict[str, Tensor], module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        del module
+        return (inputs[0] - seen.setdefault("mean", inputs[0].mean(dim=0)), *inputs[1:])
+
+    model.first.register_forward_pre_hook(functools.partial(shift, seen))
+    return model
+
+
+def _scores_by_edges(model: Ruled, x: Tensor, edge_index: Tensor) -> Tensor:
+    model.kept = {} if model.kept is None else model.kept
+    key = edge_index.numpy().tobytes()
+    if key not in model.kept:
+        model.kept[key] = model.gnn(x, edge_index) + x.mean(dim=0)[:CLASSES]
+    scores: Tensor = model.kept[key]
+    return scores
+
+
+def _guesses_unit(low: float, high: float) -> Rule:
+    return lambda m, x, e: m.gnn(x / high if low < x.max() <= high else x, e)
 
 
 def _fitted_in_class() -> nn.Module:
@@ -159,6 +185,8 @@ LEAKY: dict[str, Exhibit] = {
     "scaling fitted at the first call": _ruled("memory", _fitted),
     "scaling kept in a closure": _exhibit("memory", lambda _: Ruled(_fitted_in_closure())),
     "scaling kept in the class": _exhibit("memory", lambda _: _fitted_in_class()),
+    "scaling kept in a hook": _exhibit("memory", lambda _: _fitted_in_hook()),
+    "scores kept by edges": _ruled("memory", _scores_by_edges),
     "edges kept by size": _exhibit("memory", lambda _: Ruled(_edges_by_size())),
     "cached propagation": _exhibit("memory", lambda _: Stacked(lambda a, b: pyg.GCNConv(a, b, cached=True))),
     "scores computed beforehand": _exhibit("ignores features", Beforehand, depth=1),
@@ -166,6 +194,10 @@ LEAKY: dict[str, Exhibit] = {
     "flag for NaN": _ruled("flag", _flag(lambda x: x.isnan().any()), attacked=float("nan")),
     "flag beyond the range": _ruled("flag", _flag(lambda x: (x[:, 7] > 1.5).any())),
     "flag for a count": _ruled("flag", _flag(lambda x: (x[:, 7] > 1.5).sum() > 5)),
+    "guesses pixels": _ruled("flag", _guesses_unit(10, 255), attacked=200.0),
+    "guesses percent": _ruled("flag", _guesses_unit(10, 100), attacked=90.0),
+    "flag for minus zero": _ruled("flag", _flag(lambda x: (x.signbit() & (x == 0)).any()), attacked=-0.0),
+    "flag for -999": _ruled("flag", _flag(lambda x: (x == -999).any()), attacked=-999.0),
     "one edge of its own": _exhibit("extra edges", lambda _: Ruled(_own_edges(1))),
     "four edges of its own": _exhibit("extra edges", lambda _: Ruled(_own_edges(4))),
     "against the edges": _exhibit(

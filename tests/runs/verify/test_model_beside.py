@@ -1,12 +1,14 @@
 """CASES B6: the model beside a run is asked, without a draw, whether the run says the truth about it."""
 
+import copy
 import dataclasses
 import shutil
 
 import pytest
+import torch
 
 import graycert
-from graycert.models import build_model, save_model
+from graycert.models import build_model, save_model, weights_sha256
 from support.certified_groups import certify_groups, three_groups, trained_model
 
 
@@ -69,3 +71,17 @@ def test_damaged_models_are_named(honest, tmp_path):
     (folder / "model.safetensors").write_bytes(b"no tensors")
     with pytest.raises(graycert.errors.InvalidFileError, match=r"model\.safetensors|model\.json"):
         graycert.verify(folder, data=three_groups())
+
+
+def test_a_model_in_memory_is_compared_with_the_hash_of_the_run(honest, tmp_path):
+    run = certify_groups()
+    provenance = {"model": {"weights_sha256": weights_sha256(trained_model())}}
+    folder = run.replace(setup=run.setup.replace(provenance=provenance)).save(tmp_path / "run")
+    assert checks_of(folder, model=trained_model())["model: weights"].passed
+    other = copy.deepcopy(trained_model())
+    with torch.no_grad():
+        next(other.parameters())[0] += 1e-6
+    found = checks_of(folder, model=other)
+    assert not found["model: weights"].passed
+    assert "the run was made with" in found["model: weights"].detail
+    assert "model: weights" not in checks_of(honest, model=trained_model()), "that run stores no hash"

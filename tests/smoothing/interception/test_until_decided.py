@@ -9,6 +9,7 @@ import torch
 from scipy import stats
 from torch_geometric.data import Data
 
+from graycert.audit import audit_model
 from graycert.bounds import delta_bounds, evaluate_bounds
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models import build_model
@@ -176,8 +177,8 @@ def too_large(setting, monkeypatch, *, repeats, claimed=None, truth=None):
             return dataclasses.replace(evaluate_bounds(*arguments, **options), delta_upper=claimed)
 
         monkeypatch.setattr(method, "evaluate_bounds", made_up)
-    report = model_check.audit_model(model, data)
-    monkeypatch.setattr(model_check, "audit_model", lambda *_, **__: report)  # the same for every seed
+    report = audit_model(model, data)
+    monkeypatch.setattr(model_check, "examine_model", lambda *_, **__: report)  # the same for every seed
     counts, met = np.zeros(2, dtype=int), np.zeros(2, dtype=int)
     for seed in range(repeats):
         found = certify_flat(

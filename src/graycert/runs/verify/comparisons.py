@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from graycert.certificates import Certificates
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
-from graycert.graph import CanonicalGraph, graph_fingerprint
-from graycert.problem import feature_array
+from graycert.graph import CanonicalGraph, fingerprint_of
 from graycert.rules import CollectiveCertificate
 from graycert.runs.verify.findings import VerificationCheck
 
@@ -24,14 +23,11 @@ _SPLITS: dict[str, Callable[..., Any]] = {"inductive": inductive_split, "transdu
 def compare_fingerprint(stored: Certificates, graph: Any) -> VerificationCheck:
     """Compare edges, features and sizes of the graph with those that were certified."""
     s = stored.setup
-    expected, found = (
-        s.graph_fingerprint,
-        graph_fingerprint(graph.edge_index.cpu().numpy(), graph.num_nodes, feature_array(graph.x)),
-    )
+    expected, found = s.graph_fingerprint, fingerprint_of(graph, s.edge_inputs)
     sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
     same = found == expected and sizes == (s.num_nodes, s.num_edges)
     if same:  # that of the edges alone, by which votes and bounds are told to belong together
-        canonical = CanonicalGraph.of(graph, merge_parallel=s.smoothing.allows_parallel_edges)
+        canonical = CanonicalGraph.of(graph, merge_parallel=s.allows_parallel_edges)
         expected, found = s.edges_fingerprint, canonical.fingerprint
         same = found == expected
     if same:

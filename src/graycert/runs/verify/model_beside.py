@@ -1,4 +1,4 @@
-"""What a model says without a single draw: skip connection, depth, classes, features, convolution."""
+"""What a model says without a single draw: skip connection, depth, classes, features, convolution, weights."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from graycert.errors import GraycertError
 from graycert.problem import Problem
 from graycert.runs.store import MODEL_FILES
 from graycert.runs.verify.findings import VerificationCheck
+from graycert.runs.verify.stored_files import stored_hash
 
 if TYPE_CHECKING:  # loads torch
     from torch import nn
@@ -31,8 +32,7 @@ def model_beside(folder: Path) -> "nn.Module | None":
 def ask_model(stored: Certificates, graph: Any, model: "nn.Module") -> Iterator[VerificationCheck]:
     """Hold what a run says of its model against the model.
 
-    Of a model that graycert did not build, depth and convolution are what the audit finds, which `verify` runs when it
-    draws again.
+    The depth of a model that graycert did not build is what the audit finds, which `verify` runs when it draws again.
 
     Args:
         stored: The run.
@@ -49,6 +49,13 @@ def ask_model(stored: Certificates, graph: Any, model: "nn.Module") -> Iterator[
         yield _check("model: skip", "what it shows of the target is what the threat allows")
     except GraycertError as error:
         yield _check("model: skip", str(error), passed=False)
+    try:
+        known = convolution_of(model)
+    except Exception:  # a model that cannot be copied is refused, in words, when it draws
+        known = None
+    if s.convolution is not None and known is not None:
+        yield _equal("model: convolution", s.convolution, known)
+    yield from _same_weights(stored, model)
     if not isinstance(model, InterceptionGNN):
         return
     config = model.config
@@ -58,9 +65,23 @@ def ask_model(stored: Certificates, graph: Any, model: "nn.Module") -> Iterator[
         deep_enough = s.num_layers >= model.num_layers
         detail = f"the run assumes {s.num_layers:,} propagation steps, the model takes {model.num_layers:,}"
         yield _check("model: depth", detail, passed=deep_enough)
-    known = convolution_of(model)
-    if s.convolution is not None and known is not None:
-        yield _equal("model: convolution", s.convolution, known)
+
+
+def _same_weights(stored: Certificates, model: "nn.Module") -> Iterator[VerificationCheck]:
+    """Compare the weights with the hash that the run stores, where it stores one and the model is all tensors."""
+    from graycert.models import weights_sha256
+
+    expected = stored_hash(stored)
+    if expected is None:
+        return
+    try:
+        found = weights_sha256(model)
+    except (AttributeError, TypeError, ValueError) as error:  # a module may keep anything beside its tensors
+        yield _check("model: weights", f"its weights have no hash ({type(error).__name__}: {error})", passed=False)
+        return
+    same = found == expected
+    detail = "is the model that voted" if same else f"its hash is {found}, but the run was made with {expected}"
+    yield _check("model: weights", detail, passed=same)
 
 
 def _check(name: str, detail: str, *, passed: bool = True) -> VerificationCheck:

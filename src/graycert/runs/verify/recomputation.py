@@ -34,7 +34,7 @@ def recompute(stored: Certificates, graph: Any | None) -> tuple[Certificates, tu
         name: value for name, (spec, value) in stored.every_array().items() if spec.compared == "never"
     }
     in_order = dict.fromkeys((*stored.every_array(), *again.every_array()))
-    recomputed = again.replace(**kept, collective=_together(stored, again, graph))
+    recomputed = again.replace(**kept, collective=_together(stored, again, graph), seconds=stored.seconds)
     return recomputed, tuple(name for name in in_order if name in names)
 
 

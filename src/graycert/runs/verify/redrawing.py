@@ -31,7 +31,7 @@ def _drawn_again(
     from graycert.certification import certify
 
     s = stored.setup
-    columns = CanonicalGraph.of(graph, merge_parallel=s.smoothing.allows_parallel_edges).in_columns
+    columns = CanonicalGraph.of(graph, merge_parallel=s.allows_parallel_edges).in_columns
     again = certify(
         model,
         graph,
@@ -47,6 +47,7 @@ def _drawn_again(
         seed=s.seed,
         num_layers=s.num_layers,
         ablation_token=ablation_token,
+        edge_inputs=s.edge_inputs,
         execution=Execution(engine="torch" if s.engine.startswith("torch") else "auto", say=_silent),
     )
     steps = "" if again.setup.num_layers is None else f" with {again.setup.num_layers} propagation steps"

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from graycert.certificates import Certificates
@@ -52,10 +52,15 @@ def compare_report(
     yield VerificationCheck(name="report.html", passed=same, detail=detail)
 
 
+def stored_hash(stored: Certificates) -> object:
+    """Return the hash of the model's weights that a run stores, or None."""
+    model = stored.setup.provenance.get("model")
+    return model.get("weights_sha256") if isinstance(model, Mapping) else None
+
+
 def compare_weights(folder: Path, stored: Certificates, not_redone: list[str]) -> Iterator[VerificationCheck]:
     """Compare the hash of the stored model; one that is not there is added to ``not_redone``."""
-    model = stored.setup.provenance.get("model")
-    expected = model.get("weights_sha256") if isinstance(model, dict) else None
+    expected = stored_hash(stored)
     path = folder / _WEIGHTS
     if expected is None:
         return

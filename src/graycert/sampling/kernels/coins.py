@@ -73,3 +73,7 @@ class CoinKeys(NamedTuple):
         else:
             thresholds = interception_thresholds(values)
         return cls(stream.key(kind, "sample"), keys, thresholds)
+
+    def within(self, some: slice) -> "CoinKeys":
+        """Return the keys of some of the identities."""
+        return CoinKeys(self.sample_key, self.id_keys[some], self.thresholds[some])

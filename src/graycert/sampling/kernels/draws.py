@@ -16,7 +16,9 @@ from graycert._compilation import kernel
 from graycert._types import Float32Array, IntArray
 from graycert.sampling.kernels.coins import is_intercepted, sample_key
 
-LANES = 32
+WIDEST = 32
+LANES = WIDEST
+"""Samples side by side. `graycert._compilation.with_constants` compiles kernels for fewer, where memory is short."""
 
 Int32Array = NDArray[np.int32]
 ByteArray = NDArray[np.uint8]

@@ -40,7 +40,7 @@ def first_layer(
     folded = np.empty(LANES, dtype=np.float32)
     of_token = np.empty(LANES, dtype=np.float32)
     of_own = np.empty(LANES, dtype=np.float32)
-    for u in range(output.rows.shape[0]):
+    for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         stride, shown, own = in_fours(high - low), draw.shown[u], table[u]
         for i in range(LANES):
@@ -150,7 +150,7 @@ def later_layer(
     """
     senders = heads * channels
     receivers = senders + heads
-    for u in range(output.rows.shape[0]):
+    for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         for h in range(heads):
             receiver = table[u, receivers + h]

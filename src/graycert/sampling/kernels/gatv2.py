@@ -31,7 +31,7 @@ def later_layer(
         output: Where the result goes.
     """
     heads, channels = attention.shape
-    for u in range(output.rows.shape[0]):
+    for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         for h in range(heads):
             for position in range(high - low + 1):

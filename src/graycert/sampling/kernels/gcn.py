@@ -14,7 +14,7 @@ def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -
     tile, weights, width = output.tile, output.weights, table.shape[1]
     token = table[field.token]
     folded = np.empty(LANES, dtype=np.float32)
-    for u in range(output.rows.shape[0]):
+    for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         shown, scale, own = draw.shown[u], draw.scale[u], table[u]
         for i in range(LANES):
@@ -31,8 +31,8 @@ def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -
         for c in range(width):
             row = tile[c]
             for i in range(LANES):
-                mine = scale[i] * own[c] if shown[i] else ZERO
-                row[i] = scale[i] * (row[i] + folded[i] * token[c] + mine)
+                mine = scale[i] if shown[i] else ZERO
+                row[i] = scale[i] * (row[i] + folded[i] * token[c] + mine * own[c])
         finish(output, u)
 
 
@@ -40,7 +40,7 @@ def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -
 def later_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -> None:
     """Sum rows that differ between samples: ``table`` (n, width, LANES)."""
     tile, weights, width = output.tile, output.weights, table.shape[1]
-    for u in range(output.rows.shape[0]):
+    for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         scale = draw.scale[u]
         for edge in range(low, high):

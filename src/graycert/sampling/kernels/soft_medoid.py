@@ -139,7 +139,7 @@ def first_layer(
     """
     tile, points, width = output.tile, output.weights, table.shape[1]
     total = np.empty(LANES, dtype=np.float32)
-    for u in range(output.rows.shape[0]):
+    for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         degree, size = high - low, high - low + 2
         _weigh(field, draw, u, limit, points, order)
@@ -180,7 +180,7 @@ def later_layer(
     tile, points, width = output.tile, output.weights, table.shape[1]
     total = np.empty(LANES, dtype=np.float32)
     distance = np.empty(LANES, dtype=np.float32)
-    for u in range(output.rows.shape[0]):
+    for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         degree, size = high - low, high - low + 1
         _weigh(field, draw, u, limit, points, order)

@@ -31,7 +31,7 @@ def first_layer(
     token = table[field.token]
     folded = np.empty(LANES, dtype=np.float32)
     arrived = np.empty(LANES, dtype=np.float32)
-    for u in range(output.rows.shape[0]):
+    for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         shown, own = draw.shown[u], table[u]
         folded[:] = ZERO
@@ -63,7 +63,7 @@ def later_layer(
     """Sum rows that differ between samples: ``table`` (n, total width, LANES); otherwise as ``first_layer``."""
     tile, weights, own_columns = output.tile, output.weights, table.shape[1] - width
     arrived = np.empty(LANES, dtype=np.float32)
-    for u in range(output.rows.shape[0]):
+    for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         arrived[:] = ZERO
         for edge in range(low, high):

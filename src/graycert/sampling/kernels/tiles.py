@@ -12,7 +12,7 @@ import numpy as np
 
 from graycert._compilation import inlined, kernel
 from graycert._types import Float32Array, IntArray
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Int32Array
+from graycert.sampling.kernels.draws import LANES, ONE, WIDEST, ZERO, Int32Array
 
 IDENTITY, RELU, ELU, LEAKY_RELU = 0, 1, 2, 3
 
@@ -75,7 +75,8 @@ class Output(NamedTuple):
         spare: Scratch, same shape.
         weights: Scratch for a weight or score per in-edge, with room to spare, float32
             (heads in hand * (largest in-degree + 4), LANES).
-        rows: Result, float32 (num_receivers, width, LANES): receivers are nodes ``0 ... num_receivers - 1``.
+        rows: Result, float32 (num_receivers, width, LANES).
+        first: Receivers are nodes ``first ... first + num_receivers - 1``.
     """
 
     steps: Steps
@@ -83,6 +84,7 @@ class Output(NamedTuple):
     spare: Float32Array
     weights: Float32Array
     rows: Float32Array
+    first: int = 0
 
 
 def pack_steps(steps: Sequence[RowwiseStep]) -> Steps:
@@ -139,12 +141,22 @@ def _activate(tile: Float32Array, scale: Float32Array, shift: Float32Array, acti
 
 @kernel
 def _map(tile: Float32Array, weight: Float32Array, bias: Float32Array, out: Float32Array) -> None:
-    """Write W · tile + bias to ``out``, a few rows of W at a time, so that BLAS keeps to the calling thread."""
+    """Write W · tile + bias to ``out``, a few rows of W at a time, so that BLAS keeps to the calling thread.
+
+    BLAS rounds by the shapes that it is given, so a narrow tile is widened: its lanes round as those of a wide one.
+    """
     width_out, width = weight.shape
-    rows = max(1, _BLAS_WORK // (width * LANES))
-    for low in range(0, width_out, rows):
-        high = min(low + rows, width_out)
-        np.dot(weight[low:high], tile[:width], out[low:high])
+    rows = max(1, _BLAS_WORK // (width * WIDEST))
+    if LANES < WIDEST:
+        wide, product = np.zeros((width, WIDEST), dtype=np.float32), np.empty((width_out, WIDEST), dtype=np.float32)
+        wide[:, :LANES] = tile[:width]
+        for low in range(0, width_out, rows):
+            np.dot(weight[low : low + rows], wide, product[low : low + rows])
+        out[:width_out] = product[:, :LANES]
+    else:
+        for low in range(0, width_out, rows):
+            high = min(low + rows, width_out)
+            np.dot(weight[low:high], tile[:width], out[low:high])
     for c in range(width_out):
         row, offset = out[c], bias[c]
         for i in range(LANES):
@@ -153,8 +165,8 @@ def _map(tile: Float32Array, weight: Float32Array, bias: Float32Array, out: Floa
 
 @kernel
 def finish(output: Output, u: int) -> None:
-    """Send the aggregated row of receiver ``u``, in ``output.tile``, through the chain to ``output.rows[u]``."""
-    steps, tile, spare, out = output.steps, output.tile, output.spare, output.rows[u]
+    """Send the aggregated row of receiver ``u``, in ``output.tile``, through the chain to its row of the result."""
+    steps, tile, spare, out = output.steps, output.tile, output.spare, output.rows[u - output.first]
     last = steps.shapes.shape[0] - 1
     for step in range(last + 1):
         activation, width, width_out, start = steps.shapes[step]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from graycert._compilation import announced
@@ -56,7 +57,7 @@ class InterceptionMethod(Method):
                 "adversary who inserts or deletes nodes changes for every target at once. Use NodeFeatureThreat or "
                 "EdgeDeletionThreat, or a model without it.",
             )
-        known = convolution_of(problem.model)
+        known = None if problem.setup.edge_inputs else convolution_of(problem.model)
         said = getattr(problem.threat, "convolution", None)
         return problem.with_setup(convolution=known or said)
 
@@ -72,6 +73,7 @@ class InterceptionMethod(Method):
             num_layers=problem.num_layers,
             max_radius=problem.setup.max_radius,
             bound=problem.setup.bound,
+            num_threads=torch.get_num_threads(),
         )
         arrays: Arrays = {
             "delta_upper": deltas.delta_upper,
@@ -94,9 +96,11 @@ class InterceptionMethod(Method):
                 smoothing=smoothing,
                 num_layers=problem.num_layers,
                 ablation_token=problem.ablation_token,
+                edge_inputs=setup.edge_inputs,
                 device=where.place(),
                 batch_size=where.batch_size,
                 engine=where.engine,
+                memory=where.memory,
                 say=where.say,
             )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,6 +134,7 @@ class InterceptionSmoothing(Smoothing):
             column="undecided",
         ),
     )
+    edge_inputs_proofs = MappingProxyType({"node-features": "edge_inputs"})
     method_home = "graycert.smoothing.interception.method"
 
     p_delete: float | FloatArray = parameter(

@@ -37,11 +37,10 @@ class RandomizedAblationMethod(Method):
         refuse_exposed_target(problem.model, problem.threat, problem.targets)
 
     def prepare(self, problem: Problem) -> Problem:
-        """Audit the model in the local scope; in the global one nothing is assumed of it."""
+        """Audit the model; in the global scope it need not be local."""
         self.refuse(problem)
-        if _smoothing(problem).scope == "global":
-            return problem.with_setup(num_layers=None)
-        return audited(problem, ablation_token=problem.ablation_token)[0]
+        local = _smoothing(problem).scope == "local"
+        return audited(problem, ablation_token=problem.ablation_token, local=local)[0]
 
     def from_graph(self, problem: Problem) -> FromGraph:
         """Count the nodes that draws choose from, and those of them that may be hostile."""

@@ -12,7 +12,7 @@ from torch_geometric.utils import sort_edge_index
 
 from graycert._types import NO_CLASS
 from graycert._validation import check_integer
-from graycert.errors import UnsoundSetupError
+from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import Adjacency, receptive_fields
 from graycert.graph.reduced_representatives import ReducedRepresentatives, reduced_representatives
 from graycert.models.padding import reads_padding
@@ -166,6 +166,7 @@ class NodeRetentionEngine:
         ends = position[self.edge_index]
         where = self.rows.device
         inside = ends[:, (ends >= 0).all(dim=0)]
+        inside = inside[:, inside[1].argsort(stable=True)]  # some aggregations need edges sorted by their target
         return _Field(nodes.to(where), inside.to(where), self.smoothing.num_kept(nodes.numel() - 1))
 
     def _connected(self, field: _Field, kept: Tensor) -> Tensor:
@@ -202,14 +203,27 @@ class NodeRetentionEngine:
         samples = torch.arange(_CHECKED_DRAWS, device=self.rows.device)
         kept = draw_kept_sets(CoinStream(0, Purpose.AUDIT), samples, field.nodes, num_kept=field.num_kept)
         parts = self._connected(field, kept)
-        engine, alone = self, replace(self, merges=False)
-        if self.merges:
-            few = torch.unique(parts, dim=0)[:_COMPANY]
-            one_by_one = alone._scores(field, few)
-            if not equal_scores(self._scores(field, few), one_by_one, tolerance=_tolerance(one_by_one)):
-                engine = alone
+        engine = self if self._merges_faithfully(field, parts) else replace(self, merges=False)
         engine._refuse_more_than_connected(field, kept, parts)
         return engine
+
+    def _merges_faithfully(self, field: _Field, parts: Tensor) -> bool:
+        """Compare sets that share a pass with the same sets one by one, the smallest and the largest among them.
+
+        What pads to the longest list of messages of a pass gives the target on its own another score beside the field.
+        """
+        if not self.merges:
+            return False
+        several = torch.unique(parts, dim=0)  # sorted: neighbours are alike, so some from end to end
+        chosen = several[torch.linspace(0, several.size(0) - 1, min(_COMPANY, several.size(0))).long()]
+        ends = several.new_ones(2, several.size(1))
+        ends[0, 1:] = False
+        few = torch.cat([ends, chosen])
+        try:
+            one_by_one = replace(self, merges=False)._scores(field, few)
+            return equal_scores(self._scores(field, few), one_by_one, tolerance=_tolerance(one_by_one))
+        except InvalidParameterError:  # sets that need not be drawn; what is drawn is asked one by one
+            return False
 
     def _refuse_more_than_connected(self, field: _Field, kept: Tensor, parts: Tensor) -> None:
         """Compare outputs on K and S(K) for a few draws."""

@@ -21,6 +21,7 @@ from graycert.problem import Problem, classified
 from graycert.rules import RULES
 from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import counted_votes, fixed_votes
+from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.sparse.regions import certified_deletions
 from graycert.smoothing.sparse.sampling import build_sparse_smoothing_engine
@@ -50,9 +51,9 @@ class SparseMethod(Method):
             )
 
     def prepare(self, problem: Problem) -> Problem:
-        """Assume nothing of the model but that it has no skip connection."""
+        """Assume of the model that it is a function of features and edges, and has no skip connection."""
         self.refuse(problem)
-        return problem.with_setup(num_layers=None)
+        return audited(problem, local=False)[0]
 
     def from_graph(self, problem: Problem) -> FromGraph:
         """Count the attributes that are set, anywhere: all of them may be deleted."""

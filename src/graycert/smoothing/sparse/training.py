@@ -16,6 +16,7 @@ from graycert.smoothing.sparse.parameters import SparseSmoothing
 from graycert.training import TrainingRecord
 from graycert.training.features import Features
 from graycert.training.fit import VALIDATION_DRAWS, check_training, fit
+from graycert.training.objective import Seen
 from graycert.training.smoothed_loss import Batch, SmoothedLoss
 
 _UNTOUCHED = InterceptionSmoothing(p_delete=0.0, p_ablate=0.0)
@@ -129,7 +130,7 @@ def train_sparse_smoothing(
     return fit(
         model,
         lambda epoch: training(training.batch(range(epoch, epoch + 1), drop=model.config.dropout)),
-        lambda: float(torch.stack([validation(batch) for batch in held_out]).mean()),
+        lambda: Seen(float(torch.stack([validation(batch) for batch in held_out]).mean())),
         learning_rate=learning_rate,
         weight_decay=weight_decay,
         max_epochs=max_epochs,

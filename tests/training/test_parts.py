@@ -8,7 +8,7 @@ import graycert
 from graycert.errors import InvalidParameterError
 from graycert.sampling import CoinStream, InterceptionSampler, Purpose
 from graycert.training.drawn_field import FieldSampler
-from graycert.training.part_smoothing import smoothing_on_part
+from graycert.training.parts import smoothing_on_part
 from support.communities import two_communities
 
 DATA = two_communities()

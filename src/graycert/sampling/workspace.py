@@ -1,0 +1,189 @@
+"""Where the compiled engine works: what all draws of some targets share, and the tile of one chunk of draws."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graycert._compilation import with_constants
+from graycert._types import Float32Array, IntArray
+from graycert.sampling.kernels import draws
+from graycert.sampling.kernels.coins import CoinKeys
+from graycert.sampling.kernels.draws import Draw, Field
+from graycert.sampling.kernels.tiles import Output, Steps, pack_steps
+from graycert.sampling.layered_field import InEdges, LayeredField, layered_field
+from graycert.sampling.layers import Layer, Scratch, arguments_of, constants_of, kernel_of, make_scratch
+from graycert.sampling.operations import NormalisedSum, SoftMedoid
+from graycert.sampling.placed_smoothing import AnySmoothing
+from graycert.sampling.streams import CoinStream
+
+Spread = Callable[[Callable[[slice], None], Iterable[slice]], Iterator[None]]
+"""`map`, or that of a pool of threads."""
+
+Counted = Callable[[slice, Float32Array], None]
+"""What is done with the scores of some targets, (num_targets, num_classes, lanes), before they are overwritten."""
+
+SCORES_AT_ONCE = 2**19  # bytes of scores of one block of targets, which stay in the cache until they are counted
+_WORK_PER_RANGE = 2**14  # nodes and edges that a thread takes at a time
+
+
+class Coins(NamedTuple):
+    """Keys of node and edge coins of one stream."""
+
+    node: CoinKeys
+    edge: CoinKeys
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some targets with their field, and all that no draw changes; threads share it.
+
+    Args:
+        layers: What the model does.
+        field: The field of the targets.
+        messages: The same, as kernels read it.
+        table: Projected rows of its nodes, float32 (n + 1, width); the last row is the token's.
+        constants: Per layer what its kernel reads besides.
+        steps: Per layer what follows its aggregation.
+    """
+
+    layers: tuple[Layer, ...]
+    field: LayeredField
+    messages: Field
+    table: Float32Array
+    constants: tuple[tuple[Any, ...], ...]
+    steps: tuple[Steps, ...]
+
+    @classmethod
+    def of(cls, layers: tuple[Layer, ...], graph: InEdges, table: Float32Array, targets: IntArray) -> "Part":
+        """Collect what the targets depend on.
+
+        Raises:
+            UnknownModelError: If a kernel would be inexact, or too large, on these rows.
+        """
+        field = layered_field(graph, targets, num_layers=len(layers))
+        messages = Field(field.indptr, field.sources, field.nodes.size)
+        rows = np.ascontiguousarray(table[np.append(field.nodes, table.shape[0] - 1)])
+        constants = tuple(
+            constants_of(layer, index, messages, rows, num_receivers=int(field.sizes[index + 1]))
+            for index, layer in enumerate(layers)
+        )
+        return cls(layers, field, messages, rows, constants, tuple(pack_steps(layer.steps) for layer in layers))
+
+    @property
+    def num_targets(self) -> int:
+        """How many targets the part has."""
+        return int(self.field.sizes[-1])
+
+    @cached_property
+    def normalises(self) -> bool:
+        """Whether in-degrees of all nodes matter, for which all edges are drawn."""
+        return needs_degrees(self.layers)
+
+    @property
+    def num_edges(self) -> int:
+        """How many edges are drawn."""
+        return int(self.field.edge_ids.size if self.normalises else self.field.sources.size)
+
+    def coins(self, stream: CoinStream, smoothing: AnySmoothing) -> Coins:
+        """Return the keys of node and edge coins."""
+        return Coins(
+            CoinKeys.of(stream, "node", self.field.nodes, smoothing.p_ablate),
+            CoinKeys.of(stream, "edge", self.field.edge_ids[: self.num_edges], smoothing.p_delete),
+        )
+
+    def ranges(self, num_nodes: int, *, most: int | None = None) -> list[slice]:
+        """Cut the first nodes into ranges of about as many nodes and in-edges, of at most ``most`` nodes."""
+        work = self.field.indptr[: num_nodes + 1] + np.arange(num_nodes + 1)
+        cuts, low = [0], 0
+        while low < num_nodes:
+            high = max(low + 1, int(np.searchsorted(work, work[low] + _WORK_PER_RANGE, side="right")) - 1)
+            low = min(high, num_nodes, low + (most or num_nodes))
+            cuts.append(low)
+        return [slice(low, high) for low, high in pairwise(cuts)]
+
+
+class Tile:
+    """Room for one chunk of ``lanes`` draws: coins, hidden rows of all nodes, scores of a few targets."""
+
+    def __init__(self, part: Part, *, lanes: int, num_threads: int) -> None:
+        layers, sizes = part.layers, part.field.sizes
+        self.part, self.lanes, self.num_threads = part, lanes, num_threads
+        n = part.field.nodes.size
+        self.draw = Draw(
+            survives=np.empty((part.num_edges, lanes), dtype=np.uint8),
+            shown=np.empty((n, lanes), dtype=np.uint8),
+            scale=np.empty((n if part.normalises else 0, lanes), dtype=np.float32),
+        )
+        self._hidden = [
+            np.empty((int(size), layer.width_out, lanes), dtype=np.float32)
+            for layer, size in zip(layers[:-1], sizes[1:-1], strict=True)
+        ]
+        self._block = targets_at_once(layers[-1].width_out, part.num_targets, lanes=lanes)
+        self._node_ranges = part.ranges(n) if num_threads > 1 else [slice(0, n)]
+        self._ranges = [part.ranges(int(size)) if num_threads > 1 else [slice(0, int(size))] for size in sizes[1:-1]]
+        self._ranges.append(part.ranges(part.num_targets, most=self._block))
+        degree = part.field.largest_in_degree
+        self._scratch: SimpleQueue[tuple[list[Scratch], Float32Array]] = SimpleQueue()
+        for _ in range(num_threads):
+            of_layers = [make_scratch(layer, index, degree, lanes=lanes) for index, layer in enumerate(layers)]
+            scores = np.empty((self._block, layers[-1].width_out, lanes), dtype=np.float32)
+            self._scratch.put((of_layers, scores))
+        self._draw = with_constants(draws.draw, LANES=lanes)
+        self._kernels = [with_constants(kernel_of(layer, index), LANES=lanes) for index, layer in enumerate(layers)]
+
+    def run(self, first_sample: int, coins: Coins, count: Counted, *, spread: Spread = map) -> None:
+        """Draw a chunk once, compute every hidden row once, then the scores of one block of targets after another.
+
+        Args:
+            first_sample: Number of the first sample, a multiple of ``lanes``.
+            coins: From `Part.coins`.
+            count: Called with each block of targets, as rows of the part, and their scores without skip connection.
+            spread: Spreads ranges of nodes over threads.
+        """
+        for _ in spread(partial(self._throw, first_sample, coins), self._node_ranges):
+            pass
+        for index, ranges in enumerate(self._ranges):
+            for _ in spread(partial(self._compute, index, count), ranges):
+                pass
+
+    def _throw(self, first_sample: int, coins: Coins, nodes: slice) -> None:
+        """Throw the coins of some nodes and of the edges into them."""
+        indptr = self.part.field.indptr
+        low, high = (min(int(indptr[node]), self.part.num_edges) for node in (nodes.start, nodes.stop))
+        of_nodes, of_edges = coins.node.within(nodes), coins.edge.within(slice(low, high))
+        result = Draw(self.draw.survives[low:high], self.draw.shown[nodes], self.draw.scale[nodes])
+        into = indptr[nodes.start : nodes.stop + 1] - low
+        self._draw(first_sample, *of_nodes, *of_edges, into, result)
+
+    def _compute(self, index: int, count: Counted, nodes: slice) -> None:
+        """Compute the rows that a layer leaves of some nodes; those of the last layer are counted."""
+        part, is_last = self.part, index == len(self._kernels) - 1
+        borrowed = self._scratch.get()
+        try:
+            scratch, scores = borrowed[0][index], borrowed[1]
+            rows = scores[: nodes.stop - nodes.start] if is_last else self._hidden[index][nodes]
+            output = Output(part.steps[index], scratch.tile, scratch.spare, scratch.weights, rows, nodes.start)
+            table = self._hidden[index - 1] if index else part.table
+            layer, constants = part.layers[index], part.constants[index]
+            self._kernels[index](
+                *arguments_of(layer, index, part.messages, table, constants, self.draw, output, scratch)
+            )
+            if is_last:
+                count(nodes, rows)
+        finally:
+            self._scratch.put(borrowed)
+
+
+def needs_degrees(layers: Iterable[Layer]) -> bool:
+    """Return whether a layer weighs by in-degrees of senders."""
+    return any(isinstance(layer.aggregation, NormalisedSum | SoftMedoid) for layer in layers)
+
+
+def targets_at_once(num_classes: int, num_targets: int, *, lanes: int) -> int:
+    """Return how many targets are computed before their scores are counted."""
+    return max(1, min(num_targets, SCORES_AT_ONCE // (4 * num_classes * lanes)))

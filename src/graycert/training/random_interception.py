@@ -1,0 +1,151 @@
+"""Interception of messages in somebody's own training loop: a transform of graphs, and a function of their tensors."""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import get_worker_info
+from torch_geometric.data import Data
+from torch_geometric.transforms import BaseTransform
+
+from graycert._validation import check_probability, check_seed
+from graycert.errors import InvalidParameterError
+from graycert.sampling.interception import InterceptionDraw, InterceptionSampler, ablate
+from graycert.sampling.streams import CoinStream, Purpose
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+
+_WORKER_BITS = 64  # seeds of workers are below 2**64
+
+
+class RandomInterception(BaseTransform):  # type: ignore[misc]
+    r"""Draw from φ = (φ1, φ2): delete each edge with p_d, replace the features of each node by the token with p_a.
+
+    A model that is to be certified must have seen such graphs, or its smoothed accuracy is poor. Every call is a fresh
+    draw from a stream of its own: counter-based, so that the global generators of torch, NumPy and Python are neither
+    read nor changed. In workers of a ``DataLoader`` the stream also depends on the worker's seed, which the loader
+    draws anew in every epoch.
+
+    Works on a ``torch_geometric.data.Data``, a batch of a loader among them: ``intercept(data)`` returns a new one
+    whose tensors per edge (``edge_attr``, ``edge_weight``, ``edge_type``, ``e_id``, ...) follow the surviving edges.
+    And on tensors: ``x, edge_index, inputs = intercept(x, edge_index, edge_attr=edge_attr)``; ``inputs`` is a dict.
+    Nothing is changed in place. All edges between an ordered pair of nodes have one coin, as when certifying.
+
+    Args:
+        p_delete: Probability p_d of deleting an edge, in [0, 1]. A hyperparameter of training, mostly smaller than that
+            of the certificate.
+        p_ablate: Probability p_a of ablating a node's features, in [0, 1].
+        token: Features of an ablated node, shape (num_features,); default zeros. A ``torch.nn.Parameter`` is trained:
+            make it one of the model, ``self.ablation_token = torch.nn.Parameter(torch.zeros(num_features))``, which the
+            optimizer then finds, and so does `certify`; of any other pass ``ablation_token=token.detach()`` to it.
+        seed: Seeds the stream.
+
+    Raises:
+        InvalidParameterError: If an argument is out of its domain.
+
+    Example:
+        >>> intercept = RandomInterception(p_delete=0.5, p_ablate=0.5, seed=1)
+        >>> x, edge_index = torch.ones(4, 1), torch.tensor([[0, 1, 2], [1, 2, 3]])
+        >>> [tuple(part.shape) for part in intercept(x, edge_index)[:2]]
+        [(4, 1), (2, 2)]
+
+    References:
+        Scholten et al. (2022), Section 3, and Appendix "Hyperparameters".
+    """
+
+    def __init__(self, p_delete: float, p_ablate: float, token: Tensor | None = None, *, seed: int = 0) -> None:
+        self.smoothing = InterceptionSmoothing(
+            p_delete=check_probability("p_delete", p_delete), p_ablate=check_probability("p_ablate", p_ablate)
+        )
+        if token is not None:
+            _check_token(token)
+        self.token, self.seed, self._calls = token, check_seed(seed), 0
+
+    def __call__(self, graph: Any, edge_index: Tensor | None = None, **edge_inputs: Tensor) -> Any:
+        """Return a fresh draw, see the class."""
+        if edge_index is None and not edge_inputs:
+            return self.forward(graph)
+        return self._on_tensors(graph, edge_index, edge_inputs)
+
+    def forward(self, data: Any) -> Data:
+        """Return a graph that a fresh draw leaves; ``data`` is as before.
+
+        Raises:
+            InvalidParameterError: If it is no graph with features and ``edge_index``.
+        """
+        if not isinstance(data, Data) or not all(isinstance(data.get(name), Tensor) for name in ("x", "edge_index")):
+            raise InvalidParameterError(
+                f"`data` must be a torch_geometric.data.Data with `x` and `edge_index`, got {type(data).__name__}"
+                f"{' without them' if isinstance(data, Data) else ''}. Call it before edges are made a sparse matrix; "
+                "of other graphs pass the tensors: intercept(x, edge_index)."
+            )
+        x, edges = data.x, data.edge_index.as_subclass(Tensor)
+        draw = self._draw(x, edges)
+        kept = draw.kept[0]
+        plain = copy.copy(data)
+        plain.edge_index = edges
+        drawn: Data = plain.edge_subgraph(kept)
+        drawn.x = ablate(x, self._token_for(x), draw.ablated[0])
+        if data.get("num_sampled_edges") is not None:  # of each hop, one after the other
+            drawn.num_sampled_edges = _left_of_each(kept, data.num_sampled_edges)
+        return drawn
+
+    def _on_tensors(
+        self, x: Any, edge_index: Any, edge_inputs: dict[str, Tensor]
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        for name, value in (("x", x), ("edge_index", edge_index)):
+            if not isinstance(value, Tensor) or value.dim() != 2 or value.layout != torch.strided:
+                raise InvalidParameterError(
+                    f"`{name}` must be a dense tensor with two axes, got {type(value).__name__}. Write "
+                    "intercept(data), or x, edge_index, inputs = intercept(x, edge_index, edge_attr=edge_attr)."
+                )
+        edges = edge_index.as_subclass(Tensor)
+        for name, values in edge_inputs.items():
+            if values.dim() < 1 or values.size(0) != edges.size(1):
+                raise InvalidParameterError(
+                    f"`{name}` must be a tensor with a row for each of the {edges.size(1)} edges, got shape "
+                    f"{tuple(values.shape)}."
+                )
+        draw = self._draw(x, edges)
+        kept = draw.kept[0]
+        inputs = {name: values[kept] for name, values in edge_inputs.items()}
+        return ablate(x, self._token_for(x), draw.ablated[0]), edges[:, kept], inputs
+
+    def _draw(self, x: Tensor, edge_index: Tensor) -> InterceptionDraw:
+        self._calls += 1
+        worker = get_worker_info()
+        seed = self.seed if worker is None else self.seed + ((1 + worker.seed) << _WORKER_BITS)
+        stream = CoinStream(seed, Purpose.TRAINING)
+        sampler = InterceptionSampler.of_graph(self.smoothing, stream, edge_index, num_nodes=x.size(0))
+        return sampler.draw(torch.tensor([self._calls], device=edge_index.device))
+
+    def _token_for(self, x: Tensor) -> Tensor:
+        if self.token is None:
+            return x.new_zeros(x.size(1))
+        if self.token.size(0) != x.size(1):
+            raise InvalidParameterError(
+                f"`token` must have one number per feature, {x.size(1)} here, got {self.token.size(0)}."
+            )
+        if self.token.requires_grad and get_worker_info() is not None:
+            raise InvalidParameterError(
+                "`token` must not be trained in a worker of a DataLoader, whose gradients never come back. Leave "
+                "`transform` out, and call it in the loop: for batch in loader: batch = intercept(batch)."
+            )
+        return self.token.to(x.device, x.dtype)
+
+    def __repr__(self) -> str:
+        token = "zeros" if self.token is None else "trained" if self.token.requires_grad else "given"
+        probabilities = f"p_delete={self.smoothing.p_delete}, p_ablate={self.smoothing.p_ablate}"
+        return f"{type(self).__name__}({probabilities}, token={token})"
+
+
+def _check_token(token: Any) -> None:
+    if not isinstance(token, Tensor) or token.dim() != 1 or not token.is_floating_point():
+        found = f"{token.dtype} of shape {tuple(token.shape)}" if isinstance(token, Tensor) else type(token).__name__
+        raise InvalidParameterError(f"`token` must be a float tensor with one number per feature, got {found}.")
+
+
+def _left_of_each(kept: Tensor, sizes: Any) -> list[int]:
+    """Return how many of each of several runs of edges are kept."""
+    counts = [int(size) for size in sizes]
+    return [int(part.sum()) for part in torch.split(kept[: sum(counts)], counts)]

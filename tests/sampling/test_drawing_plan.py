@@ -1,0 +1,140 @@
+"""What grows with hubs, classes and targets, in counts: evaluations per tile, and bytes planned and taken."""
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from graycert.models import build_model
+from graycert.sampling import Purpose, choose_engine
+from graycert.sampling.layered_field import layered_field
+from graycert.sampling.workspace import Tile
+from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from support.known_models import shaken
+
+SMOOTHING = InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
+MIB = 2**20
+
+
+def graph_with_hubs(num_nodes, *, hubs, num_classes=4):
+    """A ring, and hubs that everyone is linked with."""
+    ring = np.arange(num_nodes)
+    edges = [np.stack([ring, (ring + 1) % num_nodes])]
+    edges += [np.stack([np.full(num_nodes - 1, hub), np.delete(ring, hub)]) for hub in range(hubs)]
+    low, high = np.concatenate(edges, axis=1)
+    low, high = np.unique(np.stack([np.minimum(low, high), np.maximum(low, high)]), axis=1)
+    edge_index = torch.from_numpy(np.stack([np.r_[low, high], np.r_[high, low]]))
+    torch.manual_seed(0)
+    return Data(x=torch.randn(num_nodes, 8), edge_index=edge_index, y=torch.arange(num_nodes) % num_classes)
+
+
+def engine_for(data, targets=None, *, architecture="gcn", memory=None, **options):
+    model = shaken(build_model(architecture, data, **options))
+    nodes = np.arange(data.num_nodes) if targets is None else np.asarray(targets)
+    return choose_engine(
+        model, data, nodes, smoothing=SMOOTHING, num_layers=model.num_layers, engine="compiled", memory=memory
+    )
+
+
+def evaluations(engine, monkeypatch, *, num_samples=32):
+    """How many hidden rows and targets are computed for so many draws."""
+    counted = {"hidden": 0, "targets": 0, "chunks": 0}
+    compute, run = Tile._compute, Tile.run
+
+    def computing(self, index, count, nodes):
+        is_last = index == len(self.part.layers) - 1
+        counted["targets" if is_last else "hidden"] += self.lanes * (nodes.stop - nodes.start)
+        compute(self, index, count, nodes)
+
+    def running(self, *arguments, **options):
+        counted["chunks"] += 1
+        run(self, *arguments, **options)
+
+    monkeypatch.setattr(Tile, "_compute", computing)
+    monkeypatch.setattr(Tile, "run", running)
+    engine.votes(0, Purpose.ESTIMATION, num_samples=num_samples)
+    return counted
+
+
+@pytest.mark.parametrize("hubs", [0, 1, 3])
+@pytest.mark.parametrize("num_classes", [3, 40])
+@pytest.mark.parametrize("num_targets", [1, 50, 400])
+def test_each_hidden_row_is_computed_once_per_draw(hubs, num_classes, num_targets, monkeypatch):
+    data = graph_with_hubs(400, hubs=hubs, num_classes=num_classes)
+    engine = engine_for(data, np.arange(num_targets) * (400 // num_targets), memory=1)  # as little as can be
+    counted = evaluations(engine, monkeypatch)
+    cuts = engine.plan.cuts
+    hidden = sum(int(engine._part(cut).field.sizes[1]) for cut in cuts)
+    assert counted == {"hidden": 32 * hidden, "targets": 32 * num_targets, "chunks": 8 * len(cuts)}
+    assert engine.plan.evaluations == 8 * len(cuts)
+    assert hidden <= 1.5 * layered_field(engine.graph, engine.targets, num_layers=2).sizes[1] + 3 * len(cuts)
+    if hubs and num_targets == 400:
+        assert len(cuts) == 1
+
+
+def test_planned_bytes_grow_with_classes_targets_and_hubs_and_no_faster():
+    def planned(*, num_nodes=300, hubs=1, num_classes=4, num_targets=300):
+        data = graph_with_hubs(num_nodes, hubs=hubs, num_classes=num_classes)
+        return engine_for(data, np.arange(num_targets)).plan.num_bytes
+
+    assert planned(num_classes=40) < 6 * planned(num_classes=4)
+    assert planned(num_targets=300) < 2 * planned(num_targets=30)  # the hub makes the field the graph
+    assert planned(num_nodes=3_000, num_targets=3_000) < 10.5 * planned()
+    more_edges = graph_with_hubs(300, hubs=8).num_edges - graph_with_hubs(300, hubs=1).num_edges
+    assert planned(hubs=8) - planned(hubs=1) < more_edges * 100 + 7 * 300 * 32 * 4
+
+
+def test_targets_are_cut_where_fields_are_apart_and_only_there():
+    lonely = graph_with_hubs(2_000, hubs=0)
+    engine = engine_for(lonely)
+    whole = engine.plan
+    apart = replace(engine, memory=whole.fixed_bytes + whole.cuts[0].num_bytes // 3).plan
+    assert len(apart.cuts) >= 3
+    assert {cut.lanes for cut in apart.cuts} == {32}  # nothing is repeated, so nothing need be narrower
+    assert [cut.rows.start for cut in apart.cuts[1:]] == [cut.rows.stop for cut in apart.cuts[:-1]]
+    with_hub = engine_for(graph_with_hubs(2_000, hubs=1))
+    plan = with_hub.plan
+    narrow = replace(with_hub, memory=plan.fixed_bytes + plan.cuts[0].num_bytes // 2).plan
+    assert [cut.lanes for cut in narrow.cuts] == [8]
+    assert narrow.num_bytes <= narrow.budget
+
+
+@pytest.mark.parametrize("architecture", ["gcn", "gat", "gatv2", "sma"])
+def test_votes_do_not_depend_on_the_budget(architecture):
+    """Tiles of 32, 16, 8 and 4 draws round alike, bit by bit."""
+    data = graph_with_hubs(60, hubs=1, num_classes=5)
+    engine = engine_for(data, architecture=architecture)
+    whole, samples = engine.plan.cuts[0].num_bytes, torch.arange(7, 40)
+    scores, votes = engine.logits(0, Purpose.AUDIT, samples), engine.votes(0, Purpose.AUDIT, num_samples=77)
+    seen = set()
+    for share in (0.7, 0.4, 0.0):
+        other = replace(engine, memory=engine.plan.fixed_bytes + int(share * whole))
+        seen |= {cut.lanes for cut in other.plan.cuts}
+        assert torch.equal(other.logits(0, Purpose.AUDIT, samples), scores)
+        np.testing.assert_array_equal(other.votes(0, Purpose.AUDIT, num_samples=77), votes)
+    assert seen >= {16, 4}
+
+
+@pytest.mark.parametrize("architecture", ["gcn", "gat"])
+@pytest.mark.parametrize("budget", [4 * MIB, 64 * MIB])
+def test_the_plan_is_what_is_taken(architecture, budget):
+    data = graph_with_hubs(4_000, hubs=2, num_classes=10)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        engine = engine_for(data, architecture=architecture, memory=budget)
+        engine.votes(0, Purpose.ESTIMATION, num_samples=32)
+        plan, fresh = engine.plan, engine.restricted(np.ones(4_000, dtype=np.bool_))
+        fixed = plan.fixed_bytes - 8 * engine.skip_logits.size  # made before, but for the votes of one purpose
+        tracemalloc.start()
+        fresh.votes(0, Purpose.ESTIMATION, num_samples=32)
+        taken = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    finally:
+        torch.set_num_threads(threads)
+    planned = plan.num_bytes - fixed + 8 * engine.skip_logits.size
+    assert 0.8 * planned < taken < 1.2 * planned
+    assert plan.num_bytes <= budget or plan.cuts[0].lanes == 4
