@@ -11,7 +11,7 @@ from graycert.cli import graphs
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import NO_NEGATIVE, BoundsConfig
 from graycert.cli.console import Console, table
-from graycert.cli.declared import BOUNDS_DEFAULTS, Kind, as_options, bounds_config, made, refuse_foreign
+from graycert.cli.declared import BOUNDS_DEFAULTS, Kind, as_options, bounded_threats, bounds_config, made, refuse_foreign
 from graycert.cli.node_files import read_masks, read_nodes
 from graycert.cli.places import check_file, claimed, write_file
 from graycert.cli.repetition import WHERE
@@ -88,7 +88,7 @@ def _made(config: BoundsConfig, **masks: Any) -> tuple[InterceptionSmoothing, Th
     from graycert.bounds import check_bound
 
     threat = THREATS[config.threat]
-    among: list[Kind] = [InterceptionSmoothing, *(THREATS[claim.threat] for claim in InterceptionSmoothing.claims)]
+    among: list[Kind] = [InterceptionSmoothing, *bounded_threats().values()]
     refuse_foreign(config, (InterceptionSmoothing, threat), among=among)
     check_bound(config.bound, num_layers=config.num_layers)
     return made(InterceptionSmoothing, config), made(threat, config, defaults=BOUNDS_DEFAULTS, **masks)

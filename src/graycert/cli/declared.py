@@ -80,14 +80,20 @@ def certify_config() -> type[CertifyConfig]:
 
 def bounds_config() -> type[BoundsConfig]:
     """Return the options of `graycert bounds`, with those of interception and of the threats that it has bounds for."""
-    threats = tuple(claim.threat for claim in InterceptionSmoothing.claims)
+    threats = bounded_threats()
     return _extended(
         BoundsConfig,
-        [InterceptionSmoothing, *(THREATS[name] for name in threats)],
+        [InterceptionSmoothing, *threats.values()],
         words={(kind, name): str(value) for kind, values in BOUNDS_DEFAULTS.items() for name, value in values.items()},
-        threat=threats,
+        threat=tuple(threats),
         bound=InterceptionSmoothing.bounds,
     )
+
+
+def bounded_threats() -> dict[str, type[Threat]]:
+    """Return the threats that interception has bounds for and that a graph without a model can be attacked by."""
+    claimed = [claim.threat for claim in InterceptionSmoothing.claims]
+    return {name: THREATS[name] for name in claimed if name in THREATS}  # values per edge are those of a model
 
 
 def every_kind() -> list[Kind]:
