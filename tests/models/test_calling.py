@@ -1,6 +1,7 @@
 """Models that are called in another way: the line that a refusal prints is run, and works."""
 
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +21,7 @@ from graycert.zoo import zoo_graph
 
 SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.6)
 DRAWS = graycert.Draws(num_selection=40, num_estimation=80)
+EDGES = {}
 NOBODY = torch.empty(2, 0, dtype=torch.long)
 
 
@@ -310,6 +312,20 @@ class OnlyNet(nn.Module):
         return self.net(x, edge_index)
 
 
+def test_a_module_with_a_trainer_that_is_not_attached():
+    class LikeLightning(OnlyNet):
+        @property
+        def trainer(self):
+            raise RuntimeError("not attached to a Trainer")
+
+        def training_step(self, batch, batch_idx):
+            raise NotImplementedError
+
+    torch.manual_seed(0)
+    lightning, data = LikeLightning(), zoo_graph()
+    assert np.array_equal(certified(lightning, data).votes[1].counts, certified(lightning.net, data).votes[1].counts)
+
+
 class TestEmbedding:
     def graph(self):
         data = zoo_graph()
@@ -361,7 +377,6 @@ class TestRefusals:
             lambda _, x, edge_index: model(x, edge_index),
             lambda m, x, edge_index, last=head: last(m(x, edge_index)),
             lambda m, x, edge_index: (lambda: head(m(x, edge_index)))(),
-            model.forward,
         ):
             with pytest.raises(graycert.InvalidParameterError, match="would not be copied"):
                 graycert.as_node_classifier(model, call=call)
@@ -376,6 +391,8 @@ class TestRefusals:
         [
             ({"call": "graph"}, "call"),
             ({"call": 3}, "call"),
+            ({"call": gnn().forward}, "call"),
+            ({"call": partial(lambda m, x, edge_index, by: by * m(x, edge_index), by=2.0)}, "call"),
             ({"output": 0.5}, "output"),
             ({"output": True}, "output"),
             ({"output": (0, "logits?")}, "output"),
@@ -430,6 +447,21 @@ class TestRefusals:
         model = graycert.as_node_classifier(gnn(), call=lambda m, _, edge_index: m(x, edge_index))
         with pytest.raises(graycert.UnsoundSetupError, match="ignores-features"):
             certified(model, data)
+
+    @pytest.mark.parametrize("where", ["closure", "global", "attribute of the function"])
+    def test_memory_of_the_function_is_found(self, where):
+        edges = {}
+
+        def remembering(m, x, edge_index):
+            kept = edges if where == "closure" else EDGES if where == "global" else remembering.kept
+            return m(x, kept.setdefault(x.shape, edge_index))
+
+        remembering.kept = {}
+        report = graycert.audit_model(graycert.as_node_classifier(gnn(), call=remembering), zoo_graph())
+        assert not report.passed
+        assert not EDGES
+        assert not edges
+        assert not remembering.kept
 
 
 class TestTokenAndSkip:

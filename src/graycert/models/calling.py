@@ -74,8 +74,11 @@ def as_node_classifier(
             "`call` must say how modules with names are called, got None. Pass e.g. "
             "call=lambda model, x, edge_index: model['head'](model['encoder'](x, edge_index))."
         )
-    elif call is not None and not callable(call):
-        raise InvalidParameterError(f"`call` must be None, a function or one of {', '.join(_CALLS)}, got {call!r}.")
+    elif call is not None and not isinstance(call, types.FunctionType):
+        raise InvalidParameterError(
+            f"`call` must be None, a plain function or one of {', '.join(_CALLS)}, got {type(call).__name__}, whose "
+            "state nobody could look through. Write call=lambda model, x, edge_index: ..."
+        )
     elif call is not None:
         _refuse_other_modules(call)
     part, word = _part_and_word(output)
@@ -258,7 +261,7 @@ def _embedding_of(model: nn.Module) -> tuple[str, bool]:
     return f"{found[0]}.weight".removeprefix("."), len(needed) > 1
 
 
-def _refuse_other_modules(call: Call) -> None:
+def _refuse_other_modules(call: types.FunctionType) -> None:
     """Refuse a function that holds modules: they would not be copied, moved or put into evaluation mode."""
     found = next(_modules_named_in(call, set()), None)
     if found is not None:
@@ -269,25 +272,16 @@ def _refuse_other_modules(call: Call) -> None:
         )
 
 
-def _modules_named_in(call: Any, seen: set[int]) -> Iterator[str]:
-    """Yield names of modules that a function reaches by closure, global, default or itself."""
+def _modules_named_in(call: types.FunctionType, seen: set[int]) -> Iterator[str]:
+    """Yield names of modules that a function reaches by closure, global or default, or by functions beside it."""
     if id(call) in seen:
         return
     seen.add(id(call))
-    if isinstance(call, nn.Module):
-        yield type(call).__name__
-    elif isinstance(call, types.MethodType):
-        yield from _modules_named_in(call.__self__, seen)
-        yield from _modules_named_in(call.__func__, seen)
-    elif hasattr(call, "func") and hasattr(call, "keywords"):  # functools.partial
-        for value in (call.func, *call.args, *call.keywords.values()):
+    for name, value in _values_named_in(call):
+        if isinstance(value, nn.Module):
+            yield name
+        elif isinstance(value, types.FunctionType) and value.__module__ == call.__module__:
             yield from _modules_named_in(value, seen)
-    elif isinstance(call, types.FunctionType):
-        for name, value in _values_named_in(call):
-            if isinstance(value, nn.Module):
-                yield name
-            elif isinstance(value, types.FunctionType) and value.__module__ == call.__module__:
-                yield from _modules_named_in(value, seen)
 
 
 def _values_named_in(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
