@@ -11,7 +11,15 @@ from graycert.cli import graphs
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import NO_NEGATIVE, BoundsConfig
 from graycert.cli.console import Console, table
-from graycert.cli.declared import BOUNDS_DEFAULTS, Kind, as_options, bounded_threats, bounds_config, made, refuse_foreign
+from graycert.cli.declared import (
+    BOUNDS_DEFAULTS,
+    Kind,
+    as_options,
+    bounded_threats,
+    bounds_config,
+    made,
+    refuse_foreign,
+)
 from graycert.cli.node_files import read_masks, read_nodes
 from graycert.cli.places import check_file, claimed, write_file
 from graycert.cli.repetition import WHERE

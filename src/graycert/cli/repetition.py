@@ -1,5 +1,6 @@
 """The options that make a run again: what is stored of them in its config.toml, and what is read from there."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,10 @@ def _from_sections(file: Path, document: Mapping[str, Any], given: Mapping[str, 
         else:
             options[part] = kind.name
         declared = options_of(kind)
+        unsaid = {each.name: each.default for each in dataclasses.fields(kind) if each.name not in declared}
         for name, value in values.items():
+            if name in unsaid and value == unsaid[name]:  # nothing that an option would have to say
+                continue
             per = declared[name].metadata["per"] if name in declared else ""
             if name not in declared or (per and value == f"per {per}"):
                 missing[name] = f"`{name}` of its {part}, which is an array"
