@@ -217,8 +217,14 @@ class Problem:
         return np.ones(self.targets.size, dtype=np.bool_) if trusted is None else ~trusted[self.targets]
 
 
-def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
+def classified(problem: Problem, *, num_classes: int, engine: str, **known: Any) -> Setup:
     """Return the set-up with what is known once the model has been called; refuse a graph with other classes.
+
+    Args:
+        problem: What is asked.
+        num_classes: Of the model.
+        engine: What draws, or evaluates the model.
+        known: Further values of the set-up.
 
     Raises:
         InvalidParameterError: If labels or names of classes are not those of the model's outputs.
@@ -239,7 +245,7 @@ def classified(problem: Problem, *, num_classes: int, engine: str) -> Setup:
     of_model = getattr(problem.model, "class_names", None)
     check_class_names(of_model, names)
     return problem.setup.replace(
-        num_classes=num_classes, engine=engine, class_names=None if names is None else tuple(names)
+        num_classes=num_classes, engine=engine, class_names=None if names is None else tuple(names), **known
     )
 
 

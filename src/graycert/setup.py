@@ -39,6 +39,8 @@ class Setup:
             counted: no influence beyond k hops was seen, and the statement holds if there is none.
         convolution: What the model's messages depend on, where it is known or was said; see `StructuralThreat`.
         engine: What drew the samples, or evaluated the model.
+        memory_budget: Bytes that drawing was to keep to; None where it was not planned.
+        memory_planned: Bytes that drawing was planned to take; as the budget it makes no two set-ups different.
         num_classes: Number of classes of the model.
         graph_fingerprint: Hash of the edges and features of the graph that was certified.
         edges_fingerprint: Hash of its edges alone, self-loops left out.
@@ -62,6 +64,8 @@ class Setup:
     num_layers_assumed: bool = False
     convolution: str | None = None
     engine: str = "none"
+    memory_budget: int | None = field(default=None, compare=False)
+    memory_planned: int | None = field(default=None, compare=False)
     num_classes: int = 2
     graph_fingerprint: str = ""
     edges_fingerprint: str = ""
@@ -89,7 +93,7 @@ class Setup:
             "num_edges": check_integer("num_edges", self.num_edges, at_least=0),
             "provenance": MappingProxyType(plain_mapping("provenance", self.provenance)),
         }
-        for name in ("max_radius", "num_layers"):
+        for name in ("max_radius", "num_layers", "memory_budget", "memory_planned"):
             if getattr(self, name) is not None:
                 checked[name] = check_integer(name, getattr(self, name), at_least=1)
         for name in ("simultaneous", "num_layers_assumed"):

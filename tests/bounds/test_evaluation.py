@@ -331,3 +331,24 @@ def test_parallel_edges_are_refused():
 
     with pytest.raises(UnsoundSetupError, match="parallel-edges"):
         delta_bounds(Data(), [0], smoothing=SMOOTHING, threat=ANYONE, num_layers=2)
+
+
+@pytest.mark.parametrize("max_radius", [5, None])
+@pytest.mark.parametrize("bound", ["multiplicative", "auto"])
+def test_threads_change_nothing(bound, max_radius, monkeypatch):
+    monkeypatch.setattr("graycert.graph.receptive_field.target_blocks.__kwdefaults__", {"max_entries": 25})
+    arguments = {"smoothing": SMOOTHING, "threat": ANYONE, "num_layers": 2, "max_radius": max_radius, "bound": bound}
+    one, three = (evaluate_deltas(random_graph(), np.arange(40), **arguments, num_threads=n) for n in (1, 3))
+    np.testing.assert_array_equal(three.delta_upper, one.delta_upper)
+    np.testing.assert_array_equal(three.receptive_field_size, one.receptive_field_size)
+    np.testing.assert_array_equal(three.methods, one.methods)
+
+
+def test_a_hub_whose_first_hops_do_not_fit_gets_theorem_3(monkeypatch):
+    """Few first hops fit: the hub of a star is left to Theorem 3, its leaves are not."""
+    monkeypatch.setattr("graycert.bounds.two_level._MOST_MEMORY", 300)
+    arguments = {"smoothing": SMOOTHING, "threat": ANYONE, "num_layers": 2, "max_radius": 3}
+    found = evaluate_deltas(star_graph(20), [0, 1], **arguments)
+    assert found.methods.tolist() == ["multiplicative", "exact"]
+    paper = evaluate_deltas(star_graph(20), [0], **arguments, bound="multiplicative")
+    np.testing.assert_array_equal(found.delta_upper[:1], paper.delta_upper)

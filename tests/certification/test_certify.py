@@ -299,3 +299,26 @@ def test_a_mask_names_targets():
     mask = torch.zeros(random_graph().num_nodes, dtype=torch.bool)
     mask[[2, 5]] = True
     assert certified(targets=mask).targets.tolist() == [2, 5]
+
+
+def test_the_memory_budget_is_stated_and_changes_no_vote(tmp_path):
+    budgets = [256 * 2**20, 2**30, 2**32]
+    data, model = random_graph(), build_model("gcn", random_graph())
+    asked = {
+        "smoothing": InterceptionSmoothing(p_delete=0.3, p_ablate=0.5),
+        "threat": NodeFeatureThreat(min_distance=1),
+        "draws": graycert.Draws(num_selection=40, num_estimation=60),
+    }
+    found = [
+        graycert.certify(model, data, **asked, execution=graycert.Execution(memory=budget, engine="compiled"))
+        for budget in budgets
+    ]
+    assert [each.setup.memory_budget for each in found] == budgets
+    for each in found:
+        assert 0 < each.setup.memory_planned < each.setup.memory_budget
+        np.testing.assert_array_equal(each.estimation_votes, found[0].estimation_votes)
+    found[0].save(tmp_path / "run")
+    stored = graycert.Certificates.load(tmp_path / "run").setup
+    assert (stored.memory_budget, stored.memory_planned) == (budgets[0], found[0].setup.memory_planned)
+    with pytest.raises(InvalidParameterError, match="`memory` must be"):
+        graycert.Execution(memory=0)

@@ -9,7 +9,7 @@ import torch
 from torch_geometric.data import Data
 
 from graycert.models import build_model
-from graycert.sampling import Purpose, choose_engine
+from graycert.sampling import Purpose, choose_engine, engines
 from graycert.sampling.layered_field import layered_field
 from graycert.sampling.workspace import Tile
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
@@ -138,3 +138,39 @@ def test_the_plan_is_what_is_taken(architecture, budget):
     planned = plan.num_bytes - fixed + 8 * engine.skip_logits.size
     assert 0.8 * planned < taken < 1.2 * planned
     assert plan.num_bytes <= budget or plan.cuts[0].lanes == 4
+
+
+def rows_of_calls(data, monkeypatch):
+    """How many rows the model is called with while its engine is chosen, call by call."""
+    model, calls = shaken(build_model("gcn", data)), []
+    forward = type(model).forward
+
+    def counting(self, x, edge_index):
+        calls.append(x.size(0))
+        return forward(self, x, edge_index)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model), "forward", counting)
+        choose_engine(model, data, np.arange(data.num_nodes), smoothing=SMOOTHING, num_layers=2, engine="compiled")
+    return calls
+
+
+def test_of_a_large_graph_a_bounded_part_is_compared(monkeypatch):
+    """Nodes, edges and targets that the choice of the engine calls the model on do not grow with the graph."""
+    seen = []
+    for num_nodes in (2_000, 8_000):
+        data = graph_with_hubs(num_nodes, hubs=2)
+        monkeypatch.setattr(engines, "_COMPARED_UNITS", 1_000)
+        monkeypatch.setattr(engines, "_COMPARED_NODES", 500)
+        monkeypatch.setattr(engines, "_COMPARED_TARGETS", 16)
+        part = engines.compared_part(data.edge_index, np.arange(num_nodes), num_nodes=num_nodes, num_layers=2)
+        assert part.nodes.numel() <= 500
+        assert part.edge_index.size(1) <= 1_000
+        assert part.targets.numel() == 16
+        assert torch.equal(part.nodes[part.targets], torch.arange(16) * (num_nodes // 16))
+        kept = set(map(tuple, data.edge_index.T.tolist()))
+        assert set(map(tuple, part.nodes[part.edge_index].T.tolist())) <= kept
+        calls = rows_of_calls(data, monkeypatch)
+        seen.append((len(calls), max(calls)))
+    assert seen[0] == seen[1]
+    assert seen[0][1] <= 500

@@ -279,3 +279,22 @@ def test_refuses_a_skip_connection_that_it_cannot_evaluate():
 def test_refuses_no_samples(argument):
     with pytest.raises(InvalidParameterError, match="num_samples"):
         engine_of(foreign.TwoLiner(), random_graph(), [1]).votes(0, Purpose.AUDIT, **argument)
+
+
+@pytest.mark.parametrize(("times_as_long", "is_kept"), [(1.05, True), (1.2, False)])
+def test_an_engine_slower_than_a_full_forward_pass_is_not_taken(times_as_long, is_kept, monkeypatch):
+    """Each engine is timed against one full forward pass per draw, whatever it promises."""
+
+    def seconds(run):
+        before = CountsRows.calls
+        run()
+        passes = CountsRows.calls - before
+        assert passes >= 1
+        runs.append(run)
+        return 1.0 if len(runs) % 4 in (1, 2) else times_as_long * 8
+
+    runs = []
+    monkeypatch.setattr("graycert.sampling.voting._seconds", seconds)
+    engine = engine_of(CountsRows(), random_graph(num_nodes=30, num_pairs=60), [3, 4, 20], num_layers=1)
+    assert ("one full graph per pass" in engine.name) is not is_kept
+    assert runs

@@ -79,12 +79,20 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         ("Rule", s.rule if s.the_rule.is_sound else f"{s.rule} (NOT SOUND)"),
         ("Bound on Δ", _methods(c)),
         ("Engine", s.engine),
+        *_memory(s),
         ("Seed", f"{s.seed}"),
         *([("Time", time_in_words(c.seconds))] if c.seconds else []),
         ("Graph", f"{s.num_nodes:,} nodes, {s.num_edges:,} directed edges"),
         ("Fingerprint", s.graph_fingerprint),
     ]
     return (*fixed, *_flat(s.provenance, ""))
+
+
+def _memory(setup: Setup) -> tuple[tuple[str, str], ...]:
+    if setup.memory_planned is None or setup.memory_budget is None:
+        return ()
+    planned, budget = (f"{number / 2**20:,.0f} MiB" for number in (setup.memory_planned, setup.memory_budget))
+    return (("Memory of drawing", f"{planned} planned, budget {budget}"),)
 
 
 def _steps(setup: Setup) -> str:

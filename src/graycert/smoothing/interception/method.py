@@ -20,6 +20,7 @@ from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.rules.event_search import search
 from graycert.sampling import Purpose, choose_engine
+from graycert.sampling.compiled import CompiledEngine
 from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import (
     counted_votes,
@@ -107,7 +108,7 @@ class InterceptionMethod(Method):
                 )
 
         engine = engine_for(problem.targets)
-        setup = classified(problem, num_classes=engine.num_classes, engine=engine.name)
+        setup = classified(problem, num_classes=engine.num_classes, engine=engine.name, **_planned(engine))
         if isinstance(setup.draws, UntilDecided):
             return setup, draw_until_decided(problem, found.arrays["delta_upper"], engine, engine_for)
         draws = the_draws(problem)
@@ -188,6 +189,13 @@ def _refuse_far_values(problem: Problem) -> None:
             ablation_token=problem.ablation_token,
             seed=problem.setup.seed,
         ).require()
+
+
+def _planned(engine: Any) -> dict[str, int]:
+    """Return what an engine that plans its memory has planned."""
+    if not isinstance(engine, CompiledEngine):
+        return {}
+    return {"memory_budget": engine.plan.budget, "memory_planned": engine.plan.num_bytes}
 
 
 def _resolved(setup: Setup) -> Threat:
