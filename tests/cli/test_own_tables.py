@@ -299,3 +299,23 @@ def test_a_description_says_what_a_graph_is(capsys, tmp_path, monkeypatch):
         description.write_text(text)
         with pytest.raises(InvalidFileError, match=message):
             graycert.load_graph(description)
+
+
+def test_a_model_of_ones_own_is_trained_on_tables(capsys, tmp_path, monkeypatch):
+    edges, nodes = write(tmp_path)
+    (tmp_path / "own_sage.py").write_text(
+        "from torch_geometric.nn import GraphSAGE\n\n\n"
+        "def make(num_features, num_classes):\n"
+        "    return GraphSAGE(num_features, 4, num_layers=2, out_channels=num_classes)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    tables, weights = ("--graph", edges, "--nodes", nodes, *SAID), tmp_path / "sage.safetensors"
+    model = ("--model", "own_sage:make")
+    trained = run_command(capsys, "train", *tables, *model, "--out", weights, "--max-epochs", "2", "--quiet")
+    assert trained.status == 0, trained.err
+    assert f"--model own_sage:make --weights {weights}" in trained.out
+    turned = [str(each).replace("ok,fraud", "fraud,ok") for each in tables]
+    other = run_command(capsys, "certify", *turned, *model, "--weights", weights, "--out", tmp_path / "run", *FAST[4:])
+    assert (other.status, "must be those of the model's outputs, ok,fraud" in other.err) == (2, True)
+    found = run_command(capsys, "certify", *tables, *model, "--weights", weights, "--out", tmp_path / "run", *FAST[4:])
+    assert found.status == 0, found.err

@@ -84,7 +84,7 @@ class TrainingConfig(GraphConfig):
     per_class: Annotated[Count, Field(description="Training nodes, and validation nodes, of each class.")] = 20
     test_fraction: Annotated[Level, Field(description="Share of the labelled nodes to test on.")] = 0.1
     seed: Annotated[Seed, Field(description="Seeds the split, the weights, training, and the votes.")] = 0
-    model: Annotated[str, Field(description="gat, gcn, gatv2 or sma.")] = "gat"
+    model: Annotated[str, Field(description="gat, gcn, gatv2 or sma; or package.module:Class.")] = "gat"
     skip: Annotated[
         bool | None,
         Field(description="Add a connection from a node's own features to its output. Default: yes, for a new model."),

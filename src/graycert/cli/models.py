@@ -5,7 +5,7 @@ import importlib
 import inspect
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -152,17 +152,38 @@ def _check_fit(path: str, made: Any, data: Any) -> None:
 
 
 def _foreign(config: CertifyConfig, data: Any, console: Console) -> ChosenModel:
+    module = own_module(config, data)
+    if config.weights is not None:
+        notes = _notes_of_own(Path(config.weights), data)
+        return replace(_with_weights(module, config.model, config.weights), notes=notes)
+    console.warn(f"no --weights: {config.model} is certified with the weights that it comes with.")
+    return ChosenModel(module=module, needs_training=False, record=_record(module, config.model), notes={})
+
+
+def own_module(config: TrainingConfig, data: Any) -> Any:
+    """Return what a class of the user makes, with weights that the seed decides."""
     if config.skip:
         raise InvalidParameterError("`--skip` must be left out for a class of your own: it is built as it is.")
     import torch
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed % 2**63)  # the class may draw its initial weights
-        module = _instance(config.model, data)
-    if config.weights is not None:
-        return _with_weights(module, config.model, config.weights)
-    console.warn(f"no --weights: {config.model} is certified with the weights that it comes with.")
-    return ChosenModel(module=module, needs_training=False, record=_record(module, config.model), notes={})
+        return _instance(config.model, data)
+
+
+def _notes_of_own(weights: Path, data: Any) -> dict[str, Any]:
+    """Return what `graycert train` noted beside weights, if it made them; refuse another numbering of classes."""
+    from graycert.problem import check_class_names
+
+    try:
+        document = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}  # weights of the user's own training
+    if not isinstance(document, dict):
+        return {}
+    check_class_names(document.get("class_names"), data.get("class_names"))
+    notes = document.get("notes")
+    return notes if isinstance(notes, dict) else {}
 
 
 def _with_weights(module: Any, name: str, path: str) -> ChosenModel:

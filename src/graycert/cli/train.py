@@ -45,7 +45,8 @@ def train(
 def _trained(settings: TrainConfig, out: Path, console: Console) -> int:
     data = graphs.load(settings, console)
     split = graphs.make_split(settings, data)
-    model = models.new_model(settings, split)
+    own = ":" in settings.model
+    model = models.own_module(settings, data) if own else models.new_model(settings, split)
     record = train_model(settings, model, split, console)
     notes = {
         "graph": {name: value for name, value in graphs.graph_record(data).items() if value is not None},
@@ -54,8 +55,10 @@ def _trained(settings: TrainConfig, out: Path, console: Console) -> int:
         "versions": versions(),
     }
     from graycert.models import save_model, weights_sha256
+    from graycert.models.weights import save_weights
 
-    weights = save_model(model, out, notes=notes)
+    names = data.get("class_names")
+    weights = save_weights(model, out, class_names=names, notes=notes) if own else save_model(model, out, notes=notes)
     files = [str(weights), str(weights.with_suffix(".json"))]
     text = "\n".join(
         [
@@ -73,8 +76,8 @@ def _trained(settings: TrainConfig, out: Path, console: Console) -> int:
 
 def _next(config: TrainConfig, weights: Path) -> str:
     """Return the command that certifies the model on the same graph."""
-    words = ["graycert", "certify", *graphs.as_flags(config), "--model", str(weights), "--seed", str(config.seed)]
-    return shlex.join(words)
+    model = [config.model, "--weights", str(weights)] if ":" in config.model else [str(weights)]
+    return shlex.join(["graycert", "certify", *graphs.as_flags(config), "--model", *model, "--seed", str(config.seed)])
 
 
 def _check_architecture(name: str) -> None:
@@ -82,4 +85,5 @@ def _check_architecture(name: str) -> None:
     from graycert.models.names import ARCHITECTURES
 
     models.check_name(name)
-    check_choice("model", name, ARCHITECTURES, hint="Other models are trained with your own code.")
+    if ":" not in name:
+        check_choice("model", name, ARCHITECTURES, hint="A model of your own is package.module:Class.")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,42 @@ def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: d
             f"`model` must come from build_model, got {type(model).__name__}. "
             "Save another module with safetensors.torch.save_model."
         )
+    return _write(model, path, {"config": model.config.as_dict(), "notes": notes or {}}, model.class_names)
+
+
+def save_weights(
+    model: torch.nn.Module,
+    path: str | os.PathLike[str],
+    *,
+    class_names: Sequence[str] | None = None,
+    notes: dict[str, Any] | None = None,
+) -> Path:
+    """Write the weights of any module as `save_model` does; the class that makes it is not stored.
+
+    Args:
+        model: Any module.
+        path: Target file; ``.safetensors`` is appended unless it is there.
+        class_names: Names of its outputs, in their order.
+        notes: Plain values stored beside the weights.
+
+    Returns:
+        Path of the weights.
+
+    Raises:
+        InvalidFileError: If the folder cannot be written to.
+        WriteError: If there is no room.
+    """
+    return _write(model, path, {"notes": notes or {}}, class_names)
+
+
+def _write(
+    model: torch.nn.Module, path: str | os.PathLike[str], content: dict[str, Any], class_names: Sequence[str] | None
+) -> Path:
     weights = _weights_path(path)
-    tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    document = {"format_version": FORMAT_VERSION, "config": model.config.as_dict(), "notes": notes or {}}
-    if model.class_names is not None:
-        document["class_names"] = list(model.class_names)
+    tensors = {name: value.detach().cpu().contiguous().clone() for name, value in model.state_dict().items()}
+    document = {"format_version": FORMAT_VERSION, **content}
+    if class_names is not None:
+        document["class_names"] = list(class_names)
     try:
         text = json.dumps(document, indent=2) + "\n"
     except (TypeError, ValueError) as error:  # before anything is written
