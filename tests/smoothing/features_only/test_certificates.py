@@ -77,7 +77,7 @@ def test_the_radius_is_the_whole_field_unless_the_target_may_be_hostile() -> Non
 
 def test_foreign_models_and_threats_are_refused() -> None:
     data = two_communities()
-    with pytest.raises(InvalidParameterError, match="`model` must accept"):
+    with pytest.raises(InvalidParameterError, match="`model` must be callable as model"):
         certified(torch.nn.Linear(40, 2), data, [0])
     model = graycert.build_model("gcn", data)
     with pytest.raises(InvalidParameterError, match=r"`threat` must be a threat of graycert, .* got int"):
