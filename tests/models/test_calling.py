@@ -498,7 +498,9 @@ class TestGraphsStoredInAnotherWay:
         torch.manual_seed(0)
         plain, model = zoo_graph(), OnlyNet()
         expected = certified(model, plain)
-        matrix = torch.sparse_coo_tensor(plain.edge_index.flip(0), torch.ones(plain.num_edges), (60, 60)).coalesce()
+        matrix = torch.sparse_coo_tensor(
+            plain.edge_index.flip(0), torch.ones(plain.num_edges), (60, 60), check_invariants=True
+        ).coalesce()
         for changed in (
             Data(x=plain.x, y=plain.y, edge_index=torch_geometric.EdgeIndex(plain.edge_index, sparse_size=(60, 60))),
             Data(x=plain.x, y=plain.y, adj_t=matrix),

@@ -4,6 +4,7 @@ import contextvars
 import copy
 import dis
 import functools
+import inspect
 import os
 import sys
 import threading
@@ -186,7 +187,7 @@ class _Walk:
         elif isinstance(held, types.MethodType):
             self._visit(held.__self__, None)
             held = held.__func__
-        if hasattr(held, "cache_clear") and hasattr(held, "__wrapped__"):
+        if _has(held, "cache_clear") and _has(held, "__wrapped__"):
             self.caches.append(held)
             held = held.__wrapped__
         if isinstance(held, functools.partial):
@@ -216,6 +217,11 @@ def is_foreign(module: str) -> bool:
     if root == "graycert":
         return module.startswith("graycert.zoo")
     return (root not in _KNOWN and root not in sys.stdlib_module_names) or root == "__main__"
+
+
+def _has(held: Any, name: str) -> bool:
+    """Return whether an object has an attribute, without asking the object: foreign ones answer as they like."""
+    return inspect.getattr_static(held, name, _MISSING) is not _MISSING
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
