@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.errors import InvalidFileError, InvalidParameterError, WriteError
 from graycert.models import build_model, load_model, load_weights, save_model
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 
@@ -123,7 +123,7 @@ def test_a_failed_save_leaves_the_old_files(saved, monkeypatch):
     with pytest.raises(InvalidParameterError, match="notes"):
         save_model(build_model("gat", random_graph()), path, notes={"when": object()})
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(InvalidFileError, match="No space left"):
+    with pytest.raises(WriteError, match="No space left"):
         save_model(build_model("gat", random_graph()), path)
     assert {file: file.read_bytes() for file in path.parent.iterdir()} == before
 

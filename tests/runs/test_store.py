@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graycert import Certificates
-from graycert.errors import InvalidFileError
+from graycert.errors import InvalidFileError, WriteError
 from graycert.runs import store as store_module
 from graycert.runs.config_file import FORMAT_VERSION, read_config
 from graycert.runs.store import FILES
@@ -117,7 +117,7 @@ def test_a_failed_rename_brings_the_earlier_run_back(run, monkeypatch):
         return replace(self, target)
 
     monkeypatch.setattr(store_module.Path, "replace", fail)
-    with pytest.raises(InvalidFileError, match="No space left on device"):
+    with pytest.raises(WriteError, match="No space left on device"):
         small_certificates(num_targets=9).save(run, overwrite=True)
     monkeypatch.undo()
     assert [path.name for path in run.parent.iterdir()] == ["run"]
