@@ -272,8 +272,8 @@ the whole graph; from there each costs the same.
 {graph_table}
 
 wordnet30_synsets costs more per node and edge. Its 45 classes (the others have 3 to 8) make the rows that the last
-layer sends wide, and so wide that the memory budget splits the targets: parts compute again the fields that they
-share.
+layer sends wide, and those of all nodes outgrow the caches ([what is split, and what is
+not](decisions/011-splitting.md)).
 
 **Memory** does not grow with the number of samples: a chunk of 32 samples (plain engine: as many as fit a budget) is
 voted on and overwritten. GAT with skip connection:
