@@ -338,3 +338,22 @@ def test_hostile_values_need_values_and_another_target():
         certified(pyg.GCN(8, 8, 2, 3), weighted(), threat=HOSTILE)
     with pytest.raises(InvalidParameterError, match="min_distance"):
         graycert.NodeFeatureThreat(hostile_edge_inputs=True)
+
+
+def test_a_model_that_is_called_in_another_way_is_given_its_values_too():
+    class OnData(nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, data):
+            return self.inner(data.x, data.edge_index, data.edge_weight)
+
+    torch.manual_seed(0)
+    inner, data = pyg.GCN(8, 8, 2, 3), weighted()
+    adapted = graycert.as_node_classifier(OnData(inner), call="data")
+    with pytest.raises(UnsoundSetupError) as refused:
+        graycert.certify(adapted, data, **QUICK)
+    assert refused.value.slug == "edge-inputs-unsaid"
+    found, expected = (certified(model, data, "edge_weight") for model in (adapted, inner))
+    np.testing.assert_array_equal(found.estimation_votes, expected.estimation_votes)
