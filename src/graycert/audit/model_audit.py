@@ -1,7 +1,6 @@
 """Does Lemma 1 hold for this model? Structure, depth, determinism, and an executed leak test."""
 
 import dataclasses
-import hmac
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -184,91 +183,6 @@ def examine_model(
     return dataclasses.replace(report, num_draws=num_draws, seconds=time.perf_counter() - started)
 
 
-def accept_report(
-    report: AuditReport,
-    model: nn.Module,
-    data: Any,
-    *,
-    num_layers: int | None,
-    ablation_token: Tensor | None,
-    edge_inputs: Sequence[str] | None,
-    targets: IntArray | None,
-    features_matter: bool,
-    fingerprint: str,
-    local: bool = True,
-) -> AuditReport:
-    """Take a report of this process instead of an audit; what depends on the targets is checked anew.
-
-    Args:
-        report: From `audit_model`.
-        model: As for `audit_model`, and so are the others.
-        data: Graph.
-        num_layers: Number of propagation steps that is asked for.
-        ablation_token: Features of an ablated node.
-        edge_inputs: Names of values per edge.
-        targets: Nodes that are asked for.
-        features_matter: Whether scores must depend on features.
-        fingerprint: That of the graph.
-        local: Whether hostile nodes are others than the target, and reach it along edges.
-
-    Raises:
-        InvalidParameterError: If the report is about something else, was changed, or comes from another process.
-    """
-    if not isinstance(report, AuditReport):
-        raise InvalidParameterError(
-            f"`audit` must be a report of graycert.audit_model, got {type(report).__name__}. Leave it out to audit now."
-        )
-    if not report.seal or not hmac.compare_digest(report.seal, seal_of(report)):
-        raise InvalidParameterError(
-            "`audit` must be a report as audit_model returned it in this process, got one that was changed, loaded or "
-            "made elsewhere. Leave it out to audit now."
-        )
-    now = parts_of(
-        model,
-        data,
-        ablation_token=ablation_token,
-        edge_inputs=edge_inputs,
-        num_layers=num_layers,
-        features_matter=features_matter,
-        fingerprint=fingerprint,
-    )
-    if not now["model"]:
-        raise InvalidParameterError(
-            "`audit` must be about a model whose state can be hashed, got a model that holds something else than "
-            "tensors, arrays, numbers, texts and objects of these. Leave `audit` out."
-        )
-    differing = [name for name, found in now.items() if report.about.get(name) != found]
-    if differing or report.num_draws < DEFAULT_NUM_DRAWS:
-        what = ", ".join(differing) or f"num_draws = {report.num_draws}, fewer than {DEFAULT_NUM_DRAWS}"
-        raise InvalidParameterError(
-            f"`audit` must be about this model, graph and token, got a report that differs in {what}. Call "
-            "graycert.audit_model with what is certified, or leave `audit` out."
-        )
-    if not features_matter or not report.passed:
-        return report
-    with undisturbed():
-        given, edges = with_edge_inputs(model, data, edge_inputs)
-        pristine = private_copy(given).cpu()
-        with torch.inference_mode(), evaluation_mode(pristine):
-            outside = OutsideState(pristine)
-            try:
-                check = _features_matter(pristine, data.x.detach().cpu(), edges, targets, attacked_by_others=local)
-            finally:
-                outside.restore()
-    others = tuple(each for each in report.checks if each.name != check.name)
-    return dataclasses.replace(report, checks=(*others, check))
-
-
-def _features_matter(
-    pristine: nn.Module, x: Tensor, edge_index: Tensor, targets: IntArray | None, *, attacked_by_others: bool
-) -> AuditCheck:
-    scores = _call(pristine, x, edge_index)
-    chosen = torch.arange(x.size(0)) if targets is None else torch.tensor(targets)
-    return check_features_matter(
-        pristine, x, edge_index, scores, scores, chosen, _call, attacked_by_others=attacked_by_others
-    )
-
-
 def _audited(
     pristine: nn.Module,
     outside: OutsideState,
@@ -285,7 +199,7 @@ def _audited(
     known = _is_known(pristine, outside)
     checks = check_structure(pristine)
     called = private_copy(pristine)
-    out = _call(called, x, edge_index)
+    out = call_model(called, x, edge_index)
     scores = check_scores(out, num_nodes=x.size(0), x=x, called=(pristine, edge_index))
     counted, again = count_propagation_steps(private_copy(pristine), x, edge_index)
     checks += _memory_and_features(
@@ -320,8 +234,8 @@ def _as_a_function(
 ) -> AuditReport:
     """Check that a model is a function of features and edges, and nothing else."""
     called = private_copy(pristine)
-    scores = check_scores(_call(called, x, edge_index), num_nodes=x.size(0), x=x)
-    again = _call(private_copy(pristine), x, edge_index)
+    scores = check_scores(call_model(called, x, edge_index), num_nodes=x.size(0), x=x)
+    again = call_model(private_copy(pristine), x, edge_index)
     checks = _memory_and_features(
         pristine, called, outside, x, edge_index, scores, again, targets, False, features_matter, local=False
     )
@@ -349,7 +263,7 @@ def _memory_and_features(
         blocks = union_of_blocks(x, edge_index, num_hops=2, seed=0)
         if known or runs_on(private_copy(pristine), blocks):
             x, edge_index, called, targets = blocks.x, blocks.edge_index, private_copy(pristine), None
-            scores = _call(called, x, edge_index)
+            scores = call_model(called, x, edge_index)
     checks, moved = check_memory(
         pristine, called, x, edge_index, beside_skip(called, scores, x), outside, _call_with_skip
     )
@@ -360,7 +274,7 @@ def _memory_and_features(
     return [
         checks,
         check_features_matter(
-            private_copy(pristine), x, edge_index, scores, moved, chosen, _call, attacked_by_others=local
+            private_copy(pristine), x, edge_index, scores, moved, chosen, call_model, attacked_by_others=local
         ),
     ]
 
@@ -376,7 +290,12 @@ def _is_known(model: nn.Module, outside: OutsideState) -> bool:
     return True
 
 
-def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
+def call_model(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
+    """Return the scores of a model.
+
+    Raises:
+        InvalidParameterError: If it cannot be called like this, with the line that mends it.
+    """
     try:
         return model(x, edge_index)
     except GraycertError:
@@ -394,7 +313,7 @@ def _call(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
 
 
 def _call_with_skip(model: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
-    return beside_skip(model, _call(model, x, edge_index), x)
+    return beside_skip(model, call_model(model, x, edge_index), x)
 
 
 def _token_is_independent(token: Tensor, x: Tensor) -> AuditCheck:

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from graycert.audit import AuditReport
-from graycert.audit.model_audit import accept_report, examine_model
+from graycert.audit.handed_on import accept_report
+from graycert.audit.model_audit import examine_model
 from graycert.problem import Problem
 
 if TYPE_CHECKING:
