@@ -7,6 +7,7 @@ import torch_geometric.nn as pyg
 from torch import nn
 
 import graycert
+from graycert import as_node_classifier
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.zoo import GIVEN, zoo_graph
 
@@ -17,6 +18,10 @@ QUICK = {
     "max_radius": 3,
     "execution": graycert.Execution(engine="torch", say=lambda text: None),
 }
+
+
+def called_plainly(model):
+    return as_node_classifier(model, call=lambda model, x, edge_index: model(x, edge_index))
 
 
 class TakesAnything(nn.Module):
@@ -90,8 +95,15 @@ def test_nobody_has_to_choose_where_nothing_is_per_edge(value):
     assert graycert.certify(pyg.GCN(8, 8, 2, 3), data, **QUICK).setup.edge_inputs is None
 
 
-def test_nobody_has_to_choose_where_the_model_takes_nothing():
-    assert graycert.certify(pyg.SAGEConv(8, 3), weighted(), **QUICK).setup.edge_inputs is None
+@pytest.mark.parametrize("adapted", [lambda model: model, as_node_classifier, called_plainly])
+def test_nobody_has_to_choose_where_the_model_takes_nothing(adapted):
+    assert graycert.certify(adapted(pyg.SAGEConv(8, 3)), weighted(), **QUICK).setup.edge_inputs is None
+
+
+@pytest.mark.parametrize("adapted", [as_node_classifier, called_plainly])
+def test_how_a_model_is_called_does_not_hide_what_it_takes(adapted):
+    with pytest.raises(UnsoundSetupError, match="edge-inputs-unsaid"):
+        graycert.certify(adapted(pyg.GCNConv(8, 3)), weighted(), **QUICK)
 
 
 class FromFeatures(nn.Module):

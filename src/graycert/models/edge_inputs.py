@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph.values_per_edge import distinct_rows, values_per_edge
+from graycert.models.calling import AdaptedClassifier
 
 _PROBES = 3
 
@@ -200,18 +201,27 @@ def possible_edge_inputs(model: Any, data: Any) -> tuple[str, ...]:
 def takes(model: Any, name: str) -> bool:
     """Return whether ``forward`` takes an argument of a name beside features and edges, as far as its signature says.
 
+    Of an adapted model (`graycert.as_node_classifier`) its own ``forward`` counts, and what the ``call`` takes.
+
     Example:
         >>> from torch_geometric.nn import GCNConv
         >>> [takes(GCNConv(2, 2), name) for name in ("edge_weight", "edge_attr", "x")]
         [True, False, False]
     """
+    if isinstance(model, AdaptedClassifier) and not isinstance(model.call, str):
+        return takes(model.model, name) or (model.call is not None and _names(model.call, name, beside=3))
+    return _names(model.forward, name, beside=2) if callable(getattr(model, "forward", None)) else True
+
+
+def _names(function: Any, name: str, *, beside: int) -> bool:
+    """Return whether a function has a parameter of a name, after the first ones; True where it does not say."""
     try:
-        parameters = list(inspect.signature(model.forward).parameters.values())
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError, AttributeError):  # compiled code that does not say
         return True
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return any(
-        each.kind is inspect.Parameter.VAR_KEYWORD or (each.kind in named and number >= 2 and each.name == name)
+        each.kind is inspect.Parameter.VAR_KEYWORD or (each.kind in named and number >= beside and each.name == name)
         for number, each in enumerate(parameters)
     )
 
