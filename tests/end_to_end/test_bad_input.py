@@ -215,7 +215,7 @@ def test_a_failure_while_writing_leaves_nothing(capsys, folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("graycert.runs.store.write_votes", full)
-    certify_refused(capsys, folder, status=1, says=("--out", "No space left"))
+    certify_refused(capsys, folder, status=1, says=("No space left", "Make room"))
 
 
 def test_interrupted_while_drawing_leaves_nothing(capsys, folder, monkeypatch):
