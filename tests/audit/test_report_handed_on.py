@@ -2,6 +2,8 @@
 
 import copy
 import dataclasses
+import os
+import types
 
 import numpy as np
 import pytest
@@ -19,6 +21,8 @@ ASKED = {
     "execution": graycert.Execution(engine="torch"),
 }
 SCALE = [1.0]
+HELD = {"bytes": b"1", "number": np.float32(1), "dtype": torch.float32, "space": types.SimpleNamespace(by=1.0)}
+HEAD = torch.nn.Linear(3, 3).eval()
 
 
 class Scaled(torch.nn.Module):
@@ -32,6 +36,14 @@ class Scaled(torch.nn.Module):
 
     def forward(self, x, edge_index):
         return SCALE[0] * self.factor * self.conv(x, edge_index) + self.shift
+
+
+class Beside(Scaled):
+    """A model that uses what is no part of it."""
+
+    def forward(self, x, edge_index):
+        more = float(HELD["number"]) + HELD["space"].by + len(HELD["bytes"]) + len(os.environ.get("EXTRA", ""))
+        return more * HEAD(super().forward(x, edge_index)).to(HELD["dtype"])
 
 
 @pytest.fixture
@@ -127,6 +139,28 @@ def test_a_report_about_something_else_is_refused(model, data, change, differs, 
     report = graycert.audit_model(model, data)
     change(model, data)
     with pytest.raises(InvalidParameterError, match=rf"`audit` must be about this .* differs in {differs}\. Call"):
+        graycert.certify(model, data, audit=report, **ASKED)
+
+
+CHANGES = {
+    "bytes": lambda patch: patch.setitem(HELD, "bytes", b"22"),
+    "number": lambda patch: patch.setitem(HELD, "number", np.float32(2)),
+    "dtype": lambda patch: patch.setitem(HELD, "dtype", torch.float64),
+    "namespace": lambda patch: patch.setattr(HELD["space"], "by", 2.0),
+    "weight of another module": lambda patch: patch.setattr(HEAD.bias, "data", torch.ones(3)),
+    "mode of another module": lambda patch: patch.setattr(HEAD, "training", True),
+    "environment": lambda patch: patch.setenv("EXTRA", "1"),
+}
+
+
+@pytest.mark.parametrize("change", list(CHANGES))
+def test_what_lies_beside_the_model_counts(change, data, monkeypatch):
+    model = Beside(5).eval()
+    report = graycert.audit_model(model, data)
+    assert report.passed, str(report)
+    graycert.certify(model, data, audit=report, **ASKED)
+    CHANGES[change](monkeypatch)
+    with pytest.raises(InvalidParameterError, match=r"differs in model\."):
         graycert.certify(model, data, audit=report, **ASKED)
 
 

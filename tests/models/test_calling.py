@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 import graycert
 from graycert._types import NO_CLASS
+from graycert.errors import InvalidParameterError
 from graycert.models import load_weights
 from graycert.sampling.scores import voted_class
 from graycert.zoo import zoo_graph
@@ -528,3 +529,28 @@ class TestLazyAndPadded:
         assert "model(data.x, data.edge_index) once" in str(refused.value)
         model(data.x, data.edge_index)
         assert certified(model, data).setup.num_layers == 1
+
+
+class Trainer:
+    """Holds an encoder and a head, as many do."""
+
+    def __init__(self):
+        self.encoder, self.head = pyg.SAGEConv(8, 16), nn.Linear(16, 3)
+        self.layers, self.bound, self.partial = [self.head], self.head.forward, partial(self.head)
+
+    def calls(self):
+        layers, bound, part = self.layers, self.bound, self.partial
+        return {
+            "attribute": lambda model, x, edge_index: self.head(model(x, edge_index)),
+            "list": lambda model, x, edge_index: layers[0](model(x, edge_index)),
+            "bound method": lambda model, x, edge_index: bound(model(x, edge_index)),
+            "partial function": lambda model, x, edge_index: part(model(x, edge_index)),
+        }
+
+
+@pytest.mark.parametrize("way", ["attribute", "list", "bound method", "partial function"])
+def test_a_call_reaches_no_other_module_in_any_way(way):
+    trainer = Trainer()
+    with pytest.raises(InvalidParameterError, match="`call` must call no module but its first argument"):
+        graycert.as_node_classifier(trainer.encoder, call=trainer.calls()[way])
+    graycert.as_node_classifier(trainer.encoder, call=lambda model, x, edge_index: model(x, edge_index))

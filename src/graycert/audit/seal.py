@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import hmac
+import os
 import pickle
 import secrets
 import types
@@ -67,8 +68,8 @@ def seal_of(report: AuditReport) -> str:
     return hmac.new(_KEY, repr(said).encode(), hashlib.sha256).hexdigest()
 
 
-def _hash(fill: Callable[["_Digest"], None]) -> str:
-    digest = _Digest()
+def _hash(fill: Callable[["_Digest"], None], model: nn.Module | None = None) -> str:
+    digest = _Digest(frozenset() if model is None else frozenset(map(id, model.modules())))
     fill(digest)
     return digest.hexdigest()
 
@@ -80,19 +81,27 @@ def _model_hash(model: nn.Module) -> str:
         digest.add(model)
         for function in outside.functions:
             digest.add(function)
+        digest.add(outside.named)
         for place in outside.places:
             digest.add((place.name, place.get()))
+        if {"environ", "getenv"} & {name for function in outside.functions for name in function.__code__.co_names}:
+            digest.add(dict(os.environ))
 
     try:
-        return _hash(fill)
+        return _hash(fill, model)
     except (TypeError, ValueError, AttributeError, RecursionError, pickle.PicklingError):
         return ""
 
 
 class _Digest:
-    """A hash of nested values: arrays by their bytes, functions by their code, objects by class and attributes."""
+    """A hash of nested values: arrays by their bytes, functions by their code, objects by class and attributes.
 
-    def __init__(self) -> None:
+    Args:
+        evaluated: Identities of modules whose mode does not count.
+    """
+
+    def __init__(self, evaluated: frozenset[int]) -> None:
+        self._evaluated = evaluated
         self._sha = hashlib.sha256()
         self._seen: dict[int, tuple[int, Any]] = {}  # the objects too, so that no number is given away again
 
@@ -191,7 +200,7 @@ class _Digest:
         slots = {name for each in kind.__mro__ for name in getattr(each, "__slots__", ())}
         self.add({name: getattr(value, name) for name in sorted(slots) if name != "__dict__" and hasattr(value, name)})
         for name, held in vars(value).items():
-            if name == "training" and isinstance(value, nn.Module):
+            if name == "training" and id(value) in self._evaluated:
                 continue  # evaluation mode, always
             self._say(name)
             self.add(list(held.values()) if "_hooks" in name and isinstance(held, dict) else held)  # numbered anew

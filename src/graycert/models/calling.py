@@ -4,6 +4,7 @@ What is adapted is part of the adapter: it is copied, hashed, traced, moved and 
 """
 
 import dis
+import functools
 import inspect
 import types
 import warnings
@@ -278,10 +279,37 @@ def _modules_named_in(call: types.FunctionType, seen: set[int]) -> Iterator[str]
         return
     seen.add(id(call))
     for name, value in _values_named_in(call):
-        if isinstance(value, nn.Module):
-            yield name
-        elif isinstance(value, types.FunctionType) and value.__module__ == call.__module__:
+        yield from _modules_in(name, value, call, seen)
+
+
+def _modules_in(name: str, value: Any, call: types.FunctionType, seen: set[int]) -> Iterator[str]:
+    """Yield names of modules that a value is, holds, is bound to, or has as attributes that the function names."""
+    if isinstance(value, nn.Module):
+        yield name
+    elif isinstance(value, types.FunctionType):
+        if value.__module__ == call.__module__:
             yield from _modules_named_in(value, seen)
+    elif isinstance(value, types.MethodType):
+        yield from _modules_in(f"{name}.__self__", value.__self__, call, seen)
+        yield from _modules_in(name, value.__func__, call, seen)
+    elif isinstance(value, functools.partial):
+        for part in (value.func, *value.args, *value.keywords.values()):
+            yield from _modules_in(name, part, call, seen)
+    elif isinstance(value, dict | list | tuple | set):
+        if id(value) not in seen:
+            seen.add(id(value))
+            for each in value.values() if isinstance(value, dict) else value:
+                yield from _modules_in(name, each, call, seen)
+    elif not isinstance(value, type | types.ModuleType | Tensor) and id(value) not in seen:
+        seen.add(id(value))
+        held = getattr(value, "__dict__", {})
+        for attribute in _attributes_of(call.__code__) & set(held):
+            yield from _modules_in(f"{name}.{attribute}", held[attribute], call, seen)
+
+
+def _attributes_of(code: types.CodeType) -> set[str]:
+    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return set(code.co_names).union(*(_attributes_of(each) for each in inner))
 
 
 def _values_named_in(function: types.FunctionType) -> Iterator[tuple[str, Any]]:

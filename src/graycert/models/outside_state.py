@@ -1,5 +1,7 @@
 """What a model can remember where a deep copy does not reach: classes, globals, closures, registries, environment."""
 
+import argparse
+import collections
 import contextvars
 import copy
 import dis
@@ -16,13 +18,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch_geometric.data.data import BaseData
 
 _KNOWN = {"torch", "torch_geometric", "torch_scatter", "torch_sparse", "torch_cluster", "pyg_lib", "numpy", "scipy"}
 _BY_NAME = {"globals", "vars", "setattr", "exec", "eval", "__dict__"}
 _MODULE_INTERNALS = frozenset(vars(nn.Module()))
 _MISSING = object()
-_CONTAINERS = (dict, list, set)
-_DATA = (type(None), bool, int, float, str, Tensor, np.ndarray, *_CONTAINERS, tuple)
+_CONTAINERS = (dict, list, set, collections.deque)
+_IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, np.generic)
+_DATA = (*_IMMUTABLE, Tensor, np.ndarray, *_CONTAINERS, tuple)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +86,11 @@ class OutsideState:
         return self._walk.functions
 
     @property
+    def named(self) -> list[tuple[str, Any]]:
+        """What functions name outside themselves, whatever it is."""
+        return self._walk.named
+
+    @property
     def places(self) -> list[Place]:
         """All places."""
         return self._walk.places
@@ -114,6 +123,7 @@ class _Walk:
         self.functions: list[types.FunctionType] = []
         self.classes: list[type] = []
         self.caches: list[Any] = []
+        self.named: list[tuple[str, Any]] = []
         self._seen: set[int] = set()
 
     def _is_new(self, value: Any) -> bool:
@@ -131,6 +141,8 @@ class _Walk:
             if isinstance(value, nn.Module) and name in _MODULE_INTERNALS:
                 for hook in list(held.values()) if name.endswith("_hooks") else ():
                     self._visit(hook, None)
+                if not inside:
+                    self.places += _own_values(value, name)
             else:
                 self._visit(held, None if inside else _entry(value.__dict__, name, f"{type(value).__name__}.{name}"))
 
@@ -169,12 +181,14 @@ class _Walk:
         self, scope: dict[str, Any], name: str, names: set[str], attributes: set[str], module: str
     ) -> None:
         held = scope.get(name, _MISSING)
+        self.named.append((name, None if held is _MISSING else held))
         if isinstance(held, types.ModuleType | type) and not is_foreign(_home(held)):
             left = [each for each in sorted(attributes) if isinstance(vars(held).get(each), _DATA)]
             self.places += [_attribute(held, each) for each in left]  # nothing, or a value left in torch itself
         if isinstance(held, types.ModuleType):
             if is_foreign(held.__name__):
                 for inner in sorted(names & set(vars(held))):
+                    self.named.append((inner, vars(held)[inner]))
                     self._visit(vars(held)[inner], _entry(vars(held), inner, f"{held.__name__}.{inner}"))
         else:
             self._visit(held, _entry(scope, name, f"{name} in {module}"))
@@ -207,8 +221,33 @@ class _Walk:
         elif held is _MISSING or isinstance(held, _DATA):
             if place is not None:
                 self.places.append(place)
+            self._visit_entries(held, place)
+        elif isinstance(held, types.SimpleNamespace | argparse.Namespace):
+            self.visit_object(held, inside=place is None)
+        elif isinstance(held, BaseData):
+            for store in held.stores:
+                self._visit(store._mapping, None if place is None else _held(store._mapping, place.name))
         elif is_foreign(type(held).__module__) and hasattr(held, "__dict__"):
             self.visit_object(held, inside=False)
+
+    def _visit_entries(self, held: Any, place: Place | None) -> None:
+        """Look through what a container holds; each entry that can change is a place of its own."""
+        if not isinstance(held, (*_CONTAINERS, tuple)) or not self._is_new(held):
+            return
+        for each in list(held.values()) if isinstance(held, dict) else list(held):
+            if not isinstance(each, _IMMUTABLE):
+                self._visit(each, None if place is None else _held(each, f"an entry of {place.name}"))
+
+
+def _own_values(module: nn.Module, name: str) -> list[Place]:
+    """Return the weights, the buffers or the mode of a module that is no part of the model."""
+    where = f"{type(module).__name__}.{name}"
+    if name == "training":
+        return [_entry(module.__dict__, name, where)]
+    if name not in ("_parameters", "_buffers"):
+        return []
+    held = module.__dict__[name]
+    return [_entry(held, key, f"{type(module).__name__}.{key}") for key, value in held.items() if value is not None]
 
 
 def is_foreign(module: str) -> bool:
@@ -296,12 +335,15 @@ def _held(value: Any, text: str) -> Place:
 
 
 def _copied(value: Any) -> Any:
-    if value is _MISSING:
+    """Return a photograph of a value; of a container which entries it has: those are places of their own."""
+    if isinstance(value, _CONTAINERS):
+        return copy.copy(value)
+    if not isinstance(value, Tensor | np.ndarray):
         return value
     try:
         return copy.deepcopy(value)
-    except Exception:  # holds what cannot be copied: it is then compared by identity
-        return copy.copy(value) if isinstance(value, _CONTAINERS) else value
+    except Exception:  # a tensor with a history
+        return value.detach().clone() if isinstance(value, Tensor) else value
 
 
 def _put_back(original: Any, kept: Any) -> None:
@@ -311,6 +353,9 @@ def _put_back(original: Any, kept: Any) -> None:
         original.update(kept)
     elif isinstance(original, list):
         original[:] = kept
+    elif isinstance(original, collections.deque):
+        original.clear()
+        original.extend(kept)
     elif isinstance(original, Tensor) and original.shape == kept.shape:
         with torch.no_grad():
             original.copy_(kept)
@@ -326,17 +371,23 @@ def same_value(first: Any, second: Any) -> bool:
         return False
     if isinstance(first, Tensor):
         alike = first.shape == second.shape and first.dtype == second.dtype and first.layout == second.layout
-        return alike and bool(((first == second) | (first != first)).all())
+        return alike and bool(((first == second) | ((first != first) & (second != second))).all())
     if isinstance(first, np.ndarray):
         return first.shape == second.shape and bool(np.array_equal(first, second))
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(same_value(first[key], second[key]) for key in first)
-    if isinstance(first, list | tuple):
+    if isinstance(first, list | tuple | collections.deque):
         return len(first) == len(second) and all(map(same_value, first, second))
     try:
         return bool(first == second)
     except Exception:  # foreign comparison
         return False
+
+
+def _holds_data(container: Any) -> bool:
+    """Return whether a container holds values, rather than parts of the model: functions, classes, objects."""
+    entries = container.values() if isinstance(container, dict) else container
+    return all(isinstance(each, _DATA) for each in entries)
 
 
 def emptied(model: nn.Module, outside: OutsideState, *, by_removal: bool) -> list[Callable[[], bool]]:
@@ -364,7 +415,7 @@ def emptied(model: nn.Module, outside: OutsideState, *, by_removal: bool) -> lis
                 refilled.append(lambda module=module, name=name: getattr(module, name, None) is not None)  # type: ignore[misc]
     for place in outside.places:
         value = place.get()
-        if isinstance(value, _CONTAINERS) and value:
+        if isinstance(value, _CONTAINERS) and value and _holds_data(value):
             value.clear()
             refilled.append(lambda place=place: bool(place.get()))  # type: ignore[misc]
         elif place.key in stored and value is not None and value is not _MISSING:
