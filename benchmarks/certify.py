@@ -2,7 +2,9 @@
 
 The call of `certify` has everything in it: checks, audit, bounds, choice of engine, 1,000 + 3,000 draws, conclusion.
 On the other side stand 4,000 forward passes on the whole graph, each with the features and edges that its coins leave;
-flipping the coins is not counted. Both alternate in one process, after a call of each. Usage: python benchmarks/certify.py [--rounds 3] [--graph cora_ml] [--json FILE]
+flipping the coins is not counted. Both alternate in one process, after a call of each.
+
+Usage: python benchmarks/certify.py [--rounds 3] [--graph cora_ml] [--json FILE]
 """
 
 import argparse

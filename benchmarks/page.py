@@ -317,7 +317,8 @@ def whole_certificates(records: list[Record]) -> str:
 
 A call of `certify` with everything but imports (checks, audit, bounds, choice of the engine, 1,000 + 3,000 samples,
 conclusion) for {records[0]["targets"]} targets of {records[0]["graph"]}, against 4,000 forward passes of PyTorch
-Geometric's model on the whole graph, each with the features and edges that its coins leave. Flipping them is not counted.
+Geometric's model on the whole graph, each with the features and edges that its coins leave. Flipping
+them is not counted.
 
 {table}
 """
