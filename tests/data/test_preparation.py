@@ -25,7 +25,7 @@ def test_by_default_directed_graphs_stay_directed_and_all_nodes_stay() -> None:
     assert result.edge_index.tolist() == [[0, 3, 4], [1, 2, 0]]
     assert torch.equal(result.x, messy_graph().x)
     assert result.preparation == [
-        "left out edge_weight: models are called with (x, edge_index) only",
+        "left out edge_weight: edges may change here; set them anew and name them in `edge_inputs`",
         "dropped self-loops: 1",
         "merged parallel edges: 1",
     ]

@@ -554,3 +554,20 @@ def test_a_call_reaches_no_other_module_in_any_way(way):
     with pytest.raises(InvalidParameterError, match="`call` must call no module but its first argument"):
         graycert.as_node_classifier(trainer.encoder, call=trainer.calls()[way])
     graycert.as_node_classifier(trainer.encoder, call=lambda model, x, edge_index: model(x, edge_index))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_torchscript_runs_is_wrapped_by_the_line_that_is_printed():
+    class Summing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(8, 3)
+
+        def forward(self, x, edge_index):
+            return self.linear(torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]]))
+
+    data = zoo_graph()
+    model = torch.jit.trace(Summing(), (data.x, data.edge_index))
+    with pytest.raises(InvalidParameterError, match=r"write: model = graycert.as_node_classifier\(model\)"):
+        graycert.audit_model(model, data, num_layers=1)
+    assert graycert.audit_model(graycert.as_node_classifier(model), data, num_layers=1).passed

@@ -222,6 +222,10 @@ def test_the_edges_of_an_edge_index_object():
             lambda: graycert.RandomInterception(0.1, 0.1)(graph().x, graph().edge_index, edge_attr=torch.ones(2)),
             "`edge_attr` must be a tensor with a row for each of the 3000 edges",
         ),
+        (
+            lambda: graycert.RandomInterception(0.1, 0.1)(graph().x, graph().edge_index, w=None),
+            "`w` must be a tensor with a row for each of the 3000 edges, got NoneType",
+        ),
     ],
 )
 def test_refusals(make, message):

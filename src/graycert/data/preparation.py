@@ -132,11 +132,15 @@ def _plain_copy(data: Data) -> Data:
     if unusable:
         result.preparation.append(f"left out {', '.join(unusable)}: not one truth value for each node")
     dropped = sorted(set(data.keys()) - _KNOWN)
-    if dropped:
-        result.preparation.append(f"left out {', '.join(dropped)}: models are called with (x, edge_index) only")
     num_edges = data.edge_index.size(1)
     per_edge = [name for name in dropped if isinstance(data[name], Tensor) and data[name].shape[:1] == (num_edges,)]
+    others = [name for name in dropped if name not in per_edge]
+    if others:
+        result.preparation.append(f"left out {', '.join(others)}: models are called with features and edges")
     if per_edge:
+        result.preparation.append(
+            f"left out {', '.join(per_edge)}: edges may change here; set them anew and name them in `edge_inputs`"
+        )
         result.left_out_per_edge = per_edge
     return result
 

@@ -34,6 +34,11 @@ def private_copy(model: Any) -> nn.Module:
         raise InvalidParameterError(
             f"`model` must be a torch.nn.Module with forward(x, edge_index), got {type(model).__name__}. {line}"
         )
+    if isinstance(model, torch.jit.ScriptModule):
+        raise InvalidParameterError(
+            f"`model` must be written in Python, got {type(model).__name__}, which TorchScript runs and which takes no "
+            "hooks. Pass the module that it was made from, or write: model = graycert.as_node_classifier(model)"
+        )
     _refuse_lazy_parameters(model)
     try:
         copied = copy.deepcopy(model)
@@ -58,7 +63,7 @@ def _uncompiled(model: nn.Module) -> nn.Module:
             if child is not None and _is_compiled(child):
                 module._modules[name] = cast("nn.Module", child._orig_mod)
         compiled = getattr(vars(module).get("forward"), "_torchdynamo_orig_callable", None)
-        if getattr(compiled, "__func__", None) is type(module).forward:
+        if compiled is not None and getattr(compiled, "__func__", None) is type(module).forward:
             del module.forward
     return model
 
@@ -96,7 +101,9 @@ def _refuse_lazy_parameters(model: nn.Module) -> None:
 def _refuse_other_class(model: nn.Module, copied: Any) -> None:
     copies = dict(copied.named_modules()) if isinstance(copied, nn.Module) else {}
     for name, module in model.named_modules():
-        if type(copies.get(name)) is not type(module) or copies[name] is module:
+        found = copies.get(name)
+        scripted = isinstance(module, torch.jit.ScriptModule) and isinstance(found, torch.jit.ScriptModule)
+        if (type(found) is not type(module) and not scripted) or found is module:
             raise InvalidParameterError(
                 "`model` must allow copy.deepcopy, because graycert works on a copy, but the copy of "
                 f"`{name or 'model'}`, a {type(module).__name__}, is the same object or of another class. Remove its "

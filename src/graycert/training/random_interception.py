@@ -91,7 +91,7 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
         return drawn
 
     def _on_tensors(
-        self, x: Any, edge_index: Any, edge_inputs: dict[str, Tensor]
+        self, x: Any, edge_index: Any, edge_inputs: dict[str, Any]
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         for name, value in (("x", x), ("edge_index", edge_index)):
             if not isinstance(value, Tensor) or value.dim() != 2 or value.layout != torch.strided:
@@ -101,10 +101,10 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
                 )
         edges = edge_index.as_subclass(Tensor)
         for name, values in edge_inputs.items():
-            if values.dim() < 1 or values.size(0) != edges.size(1):
+            if not isinstance(values, Tensor) or values.shape[:1] != (edges.size(1),):
+                found = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
                 raise InvalidParameterError(
-                    f"`{name}` must be a tensor with a row for each of the {edges.size(1)} edges, got shape "
-                    f"{tuple(values.shape)}."
+                    f"`{name}` must be a tensor with a row for each of the {edges.size(1)} edges, got {found}."
                 )
         draw = self._draw(x, edges)
         kept = draw.kept[0]
