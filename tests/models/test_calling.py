@@ -556,7 +556,7 @@ def test_a_call_reaches_no_other_module_in_any_way(way):
     graycert.as_node_classifier(trainer.encoder, call=lambda model, x, edge_index: model(x, edge_index))
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:The .grad attribute:UserWarning")
 def test_what_torchscript_runs_is_wrapped_by_the_line_that_is_printed():
     class Summing(nn.Module):
         def __init__(self):
