@@ -20,7 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data.data import BaseData
 
-_KNOWN = {"torch", "torch_geometric", "torch_scatter", "torch_sparse", "torch_cluster", "pyg_lib", "numpy", "scipy"}
+_LIBRARIES = "torch torch_geometric torch_scatter torch_sparse torch_cluster pyg_lib numpy scipy numba llvmlite"
+_KNOWN = set(_LIBRARIES.split())
 _BY_NAME = {"globals", "vars", "setattr", "exec", "eval", "__dict__"}
 _MODULE_INTERNALS = frozenset(vars(nn.Module()))
 _MISSING = object()
@@ -137,7 +138,8 @@ class _Walk:
             return
         for each in type(value).__mro__:
             self.visit_class(each)
-        for name, held in list(getattr(value, "__dict__", {}).items()):
+        attributes = getattr(value, "__dict__", {})
+        for name, held in list(attributes.items()) if isinstance(attributes, dict) else ():
             if isinstance(value, nn.Module) and name in _MODULE_INTERNALS:
                 for hook in list(held.values()) if name.endswith("_hooks") else ():
                     self._visit(hook, None)
