@@ -11,6 +11,7 @@ from torch import nn
 from torch_geometric.data import Data
 
 from graycert.audit import audit_model
+from graycert.models.outside_state import same_value
 
 WIDTH, CLASSES = 8, 3
 
@@ -120,6 +121,14 @@ def test_registries_are_as_they_were_and_local_models_pass():
 def test_memory_in_objects_of_libraries_is_found_and_undone(place):
     assert "not-deterministic" in slugs(Kept(place))
     assert getattr(PLACES[place], "mean", None) is None
+
+
+def test_sparse_matrices_are_compared_by_what_they_hold():
+    indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, float("nan")])
+    first, second = (torch.sparse_coo_tensor(indices, values, (2, 2), check_invariants=True) for _ in range(2))
+    assert same_value(first, second)
+    assert not same_value(first, 2 * second)
+    assert not same_value(first, second.to_dense())
 
 
 def test_memory_in_a_queue_is_found_and_undone():

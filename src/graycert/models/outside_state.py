@@ -372,8 +372,7 @@ def same_value(first: Any, second: Any) -> bool:
     if type(first) is not type(second):
         return False
     if isinstance(first, Tensor):
-        alike = first.shape == second.shape and first.dtype == second.dtype and first.layout == second.layout
-        return alike and bool(((first == second) | ((first != first) & (second != second))).all())
+        return _same_tensor(first, second)
     if isinstance(first, np.ndarray):
         return first.shape == second.shape and bool(np.array_equal(first, second))
     if isinstance(first, dict):
@@ -384,6 +383,14 @@ def same_value(first: Any, second: Any) -> bool:
         return bool(first == second)
     except Exception:  # foreign comparison
         return False
+
+
+def _same_tensor(first: Tensor, second: Tensor) -> bool:
+    if first.shape != second.shape or first.dtype != second.dtype or first.layout != second.layout:
+        return False
+    if first.layout is not torch.strided:
+        first, second = first.to_dense(), second.to_dense()
+    return bool(((first == second) | ((first != first) & (second != second))).all())
 
 
 def _holds_data(container: Any) -> bool:
