@@ -20,7 +20,12 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data.data import BaseData
 
-_LIBRARIES = "torch torch_geometric torch_scatter torch_sparse torch_cluster pyg_lib numpy scipy numba llvmlite"
+_LIBRARIES = """
+torch torch_geometric torch_scatter torch_sparse torch_cluster pyg_lib numpy scipy numba llvmlite pandas pyarrow
+matplotlib networkx sklearn sympy mpmath joblib PIL tqdm rich jinja2 attr attrs pydantic fsspec aiohttp requests urllib3
+psutil xxhash safetensors lightning pytorch_lightning lightning_fabric torchmetrics IPython ipykernel pytest _pytest
+pluggy hypothesis optuna pymoo cyclopts
+"""
 _KNOWN = set(_LIBRARIES.split())
 _BY_NAME = {"globals", "vars", "setattr", "exec", "eval", "__dict__"}
 _MODULE_INTERNALS = frozenset(vars(nn.Module()))
@@ -428,6 +433,9 @@ def emptied(model: nn.Module, outside: OutsideState, *, by_removal: bool) -> lis
             value.clear()
             refilled.append(lambda place=place: bool(place.get()))  # type: ignore[misc]
         elif place.key in stored and value is not None and value is not _MISSING:
-            place.drop() if by_removal else place.put(None)
+            try:
+                place.drop() if by_removal else place.put(None)
+            except (TypeError, AttributeError):  # an attribute that nobody can set
+                continue
             refilled.append(lambda place=place: place.get() not in (None, _MISSING))  # type: ignore[misc]
     return refilled
