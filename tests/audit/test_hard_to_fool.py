@@ -15,8 +15,8 @@ from graycert.audit.leak_test import separating_blocks
 from graycert.audit.memory import OtherInput
 from graycert.errors import UnsoundSetupError
 from graycert.models.outside_state import same_value
+from support.two_layers import CLASSES, WIDTH, TwoLayers
 
-WIDTH, CLASSES = 8, 3
 THREAT = graycert.NodeFeatureThreat(min_distance=1)
 
 
@@ -33,25 +33,6 @@ def toy(*, num_nodes=60, seed=0, binary=False):
     return Data(x=x, edge_index=torch.unique(torch.cat([pairs, pairs.flip(0)], dim=1), dim=1), y=labels)
 
 
-class Plain(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = pyg.GCNConv(WIDTH, 16), pyg.GCNConv(16, CLASSES)
-
-    def gnn(self, x, edge_index):
-        return self.second(self.first(x, edge_index).relu(), edge_index)
-
-    def forward(self, x, edge_index):
-        return self.gnn(x, edge_index)
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        yield
-
-
 def slugs(report):
     return {check.slug for check in report.checks if not check.passed}
 
@@ -60,7 +41,7 @@ def slugs(report):
 
 
 def fitted_in_attribute():
-    class Scaled(Plain):
+    class Scaled(TwoLayers):
         low = None
 
         def forward(self, x, edge_index):
@@ -72,7 +53,7 @@ def fitted_in_attribute():
 
 
 def fitted_in_class():
-    class Scaled(Plain):
+    class Scaled(TwoLayers):
         low = None
 
         def forward(self, x, edge_index):
@@ -84,7 +65,7 @@ def fitted_in_class():
 
 
 def fitted_without_declaration():
-    class Scaled(Plain):
+    class Scaled(TwoLayers):
         def forward(self, x, edge_index):
             if not hasattr(self, "mean"):
                 self.mean = x.mean(dim=0)
@@ -97,14 +78,14 @@ STATISTICS = {}
 _SCALE = None
 
 
-class FittedInGlobal(Plain):
+class FittedInGlobal(TwoLayers):
     def forward(self, x, edge_index):
         if "norm" not in STATISTICS:
             STATISTICS["norm"] = x.norm()
         return self.gnn(x / STATISTICS["norm"], edge_index)
 
 
-class FittedInRebound(Plain):
+class FittedInRebound(TwoLayers):
     def forward(self, x, edge_index):
         global _SCALE
         if _SCALE is None:
@@ -115,7 +96,7 @@ class FittedInRebound(Plain):
 def fitted_in_closure():
     sums = []
 
-    class Scaled(Plain):
+    class Scaled(TwoLayers):
         def forward(self, x, edge_index):
             if not sums:
                 sums.append(x.sum())
@@ -125,7 +106,7 @@ def fitted_in_closure():
 
 
 def fitted_in_default():
-    class Scaled(Plain):
+    class Scaled(TwoLayers):
         def forward(self, x, edge_index, _kept={}):  # noqa: B006 (that is the point)
             return self.gnn(x - _kept.setdefault("mean", x.mean(dim=0)), edge_index)
 
@@ -143,13 +124,13 @@ class Registry:
 REGISTRY = Registry()
 
 
-class EdgesByNumber(Plain):
+class EdgesByNumber(TwoLayers):
     def forward(self, x, edge_index):
         return self.gnn(x, REGISTRY.remember((x.size(0), edge_index.size(1)), edge_index))
 
 
 def edges_in_class():
-    class Cached(Plain):
+    class Cached(TwoLayers):
         edges = {}  # noqa: RUF012 (that is the point)
 
         def forward(self, x, edge_index):
@@ -163,7 +144,7 @@ def features_in_helper():
     def shelf(_):
         return []
 
-    class Cached(Plain):
+    class Cached(TwoLayers):
         def forward(self, x, edge_index):
             kept = shelf(0)
             kept or kept.append(x.mean(dim=0))
@@ -172,7 +153,7 @@ def features_in_helper():
     return Cached()
 
 
-class KeptInTorch(Plain):
+class KeptInTorch(TwoLayers):
     def forward(self, x, edge_index):
         if not hasattr(torch, "kept_by_a_model"):
             torch.kept_by_a_model = x.mean(dim=0)
@@ -182,7 +163,7 @@ class KeptInTorch(Plain):
 HIDDEN = []
 
 
-class KeptByName(Plain):
+class KeptByName(TwoLayers):
     def forward(self, x, edge_index):
         kept = globals()["HID" + "DEN"]
         if not kept:
@@ -190,13 +171,13 @@ class KeptByName(Plain):
         return self.gnn(x - kept[0], edge_index)
 
 
-class KeptInTheEnvironment(Plain):
+class KeptInTheEnvironment(TwoLayers):
     def forward(self, x, edge_index):
         mean = float(os.environ.setdefault("MEAN_OF_THE_FIRST_INPUT", str(float(x.mean()))))
         return self.gnn(x - mean, edge_index)
 
 
-class Momentum(Plain):
+class Momentum(TwoLayers):
     """A running mean that evaluation mode does not stop."""
 
     def __init__(self):
@@ -252,7 +233,7 @@ def test_memory_in_the_environment_is_found_and_undone():
     assert "MEAN_OF_THE_FIRST_INPUT" not in os.environ
 
 
-class Counts(Plain):
+class Counts(TwoLayers):
     calls = 0
 
     def forward(self, x, edge_index):
@@ -266,7 +247,7 @@ def test_what_is_stored_and_never_read_is_no_memory():
     assert Counts.calls == 0
 
 
-class Constants(Plain):
+class Constants(TwoLayers):
     """Sound: fitted by hand before, and kept as attributes, a global and a table."""
 
     table = {"shift": 0.5}  # noqa: RUF012
@@ -305,7 +286,7 @@ def test_the_other_input_shares_no_summary(binary):
 # B2: hostile rows like the features
 
 
-class Flagged(Plain):
+class Flagged(TwoLayers):
     def __init__(self, flag):
         super().__init__()
         self.flag = flag
@@ -350,7 +331,7 @@ def test_a_refusal_shows_one_node_and_one_feature():
 # B3: edges of the model's own
 
 
-class ExtraEdges(Plain):
+class ExtraEdges(TwoLayers):
     def __init__(self, num_nodes, number, seed, *, guarded=False):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
@@ -385,16 +366,16 @@ def test_blocks_separate_every_node_from_every_other(num_nodes):
 # A1: not a function of the features
 
 
-class Beforehand(Plain):
+class Beforehand(TwoLayers):
     def __init__(self, data):
         super().__init__()
-        self.register_buffer("scores", Plain()(data.x, data.edge_index).detach())
+        self.register_buffer("scores", TwoLayers()(data.x, data.edge_index).detach())
 
     def forward(self, x, edge_index):
         return self.scores
 
 
-class LeaksInLargeGraphs(Plain):
+class LeaksInLargeGraphs(TwoLayers):
     """Only with many nodes and many edges."""
 
     def forward(self, x, edge_index):
@@ -411,7 +392,7 @@ def test_a_leak_that_only_the_whole_graph_shows_is_found(width):
     assert slugs(audit_model(model, data)) == {"message-leak"}
 
 
-class HalfBeforehand(Plain):
+class HalfBeforehand(TwoLayers):
     """Features are propagated before; the rest is a linear map that never sees ``x``."""
 
     def __init__(self, data):
@@ -423,17 +404,17 @@ class HalfBeforehand(Plain):
         return self.out(self.features) + 0 * x[:, :CLASSES].nan_to_num(0, 0, 0)
 
 
-class OnlyOneNode(Plain):
+class OnlyOneNode(TwoLayers):
     def __init__(self, data):
         super().__init__()
-        self.register_buffer("scores", Plain()(data.x, data.edge_index).detach())
+        self.register_buffer("scores", TwoLayers()(data.x, data.edge_index).detach())
 
     def forward(self, x, edge_index):
         mask = (torch.arange(x.size(0)) == 0).unsqueeze(1)
         return torch.where(mask, self.gnn(x, edge_index), self.scores)
 
 
-class Constant(Plain):
+class Constant(TwoLayers):
     def forward(self, x, edge_index):
         return torch.tensor([1.0, 2.0, 3.0]).expand(x.size(0), 3)
 
@@ -483,10 +464,10 @@ def test_a_batch_handed_over_as_a_graph_is_refused_by_name(name):
     data = toy()
     data[name] = 5 if name == "batch_size" else torch.arange(5)
     for call in (
-        lambda: audit_model(Plain(), data),
-        lambda: graycert.certify(Plain(), data, smoothing=graycert.FeaturesOnly(), threat=THREAT),
+        lambda: audit_model(TwoLayers(), data),
+        lambda: graycert.certify(TwoLayers(), data, smoothing=graycert.FeaturesOnly(), threat=THREAT),
         lambda: graycert.certify(
-            Plain(),
+            TwoLayers(),
             data,
             smoothing=graycert.SparseSmoothing(p_plus=0.01, p_minus=0.6),
             threat=graycert.AttributeFlipThreat(),
@@ -496,4 +477,4 @@ def test_a_batch_handed_over_as_a_graph_is_refused_by_name(name):
             call()
         assert caught.value.slug == "batch-not-graph"
     del data[name]
-    assert audit_model(Plain(), data).passed
+    assert audit_model(TwoLayers(), data).passed

@@ -6,15 +6,13 @@ import threading
 
 import pytest
 import torch
-import torch_geometric.nn as pyg
 from torch import nn
 from torch_geometric.data import Data
 
 from graycert.audit import audit_model
 from graycert.audit.memory import nearly_the_same
 from graycert.errors import InvalidParameterError
-
-WIDTH, CLASSES = 8, 3
+from support.two_layers import CLASSES, WIDTH, TwoLayers
 
 
 def toy(*, binary=True):
@@ -25,25 +23,6 @@ def toy(*, binary=True):
     return Data(
         x=(x > 0).float() if binary else x, edge_index=torch.unique(torch.cat([edges, edges.flip(0)], 1), dim=1)
     )
-
-
-class Plain(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = pyg.GCNConv(WIDTH, 16), pyg.GCNConv(16, CLASSES)
-
-    def gnn(self, x, edge_index):
-        return self.second(self.first(x, edge_index).relu(), edge_index)
-
-    def forward(self, x, edge_index):
-        return self.gnn(x, edge_index)
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        yield
 
 
 def slugs(model, data):
@@ -67,7 +46,7 @@ GUESSES = {
 
 @pytest.mark.parametrize("name", list(GUESSES))
 def test_a_guess_of_the_unit_is_a_leak(name):
-    class Guesses(Plain):
+    class Guesses(TwoLayers):
         def forward(self, x, edge_index):
             return self.gnn(GUESSES[name](x), edge_index)
 
@@ -96,18 +75,18 @@ def fitted():
 
 
 def in_hook():
-    model, prepare = Plain(), fitted()
+    model, prepare = TwoLayers(), fitted()
     model.first.register_forward_hook(lambda module, inputs, out: prepare(out))
     return model
 
 
 def in_partial_of_hook():
-    model, prepare = Plain(), functools.partial(fit, {})
+    model, prepare = TwoLayers(), functools.partial(fit, {})
     model.register_forward_pre_hook(lambda module, inputs: (prepare(inputs[0]), inputs[1]))
     return model
 
 
-class InPrivateFunction(Plain):
+class InPrivateFunction(TwoLayers):
     def __init__(self):
         super().__init__()
         self._prepare = fitted()
@@ -124,24 +103,24 @@ class Helper:
 HELPER, LOCAL, VARIABLE = Helper(), threading.local(), contextvars.ContextVar("kept", default=None)
 
 
-class InPrivateOfHelper(Plain):
+class InPrivateOfHelper(TwoLayers):
     def forward(self, x, edge_index):
         return self.gnn(fit(HELPER._kept, x), edge_index)
 
 
-class ThreadLocal(Plain):
+class ThreadLocal(TwoLayers):
     def forward(self, x, edge_index):
         return self.gnn(fit(LOCAL.__dict__, x), edge_index)
 
 
-class ContextVariable(Plain):
+class ContextVariable(TwoLayers):
     def forward(self, x, edge_index):
         if VARIABLE.get() is None:
             VARIABLE.set({})
         return self.gnn(fit(VARIABLE.get(), x), edge_index)
 
 
-class Keyed(Plain):
+class Keyed(TwoLayers):
     """Scores kept by a key that is not all of the input."""
 
     def __init__(self, key):
@@ -163,7 +142,7 @@ KEYS = {
 }
 
 
-class Skips(Plain):
+class Skips(TwoLayers):
     skip = True
 
     def __init__(self):
@@ -221,7 +200,7 @@ def test_a_tensor_stored_in_a_global_of_the_name_of_an_attribute_is_no_obstacle(
         globals().pop("kept_mean", None)
 
 
-class FitsBeforehand(Plain):
+class FitsBeforehand(TwoLayers):
     def forward(self, x, edge_index):
         global kept_mean
         if "kept_mean" not in globals():
@@ -240,19 +219,19 @@ def test_what_is_nearly_the_same_has_the_same_summaries():
 # copies
 
 
-class Twin(Plain):
+class Twin(TwoLayers):
     def __deepcopy__(self, memo):
-        return Plain()
+        return TwoLayers()
 
 
-class Same(Plain):
+class Same(TwoLayers):
     def __deepcopy__(self, memo):
         return self
 
 
-class Reduced(Plain):
+class Reduced(TwoLayers):
     def __reduce_ex__(self, protocol):
-        return Plain, (), self.__dict__
+        return TwoLayers, (), self.__dict__
 
 
 @pytest.mark.parametrize("make", [Twin, Same, Reduced])

@@ -23,7 +23,7 @@ def check_features_matter(
     targets: Tensor,
     call: Call,
     *,
-    attacked_by_others: bool = True,
+    local: bool,
 ) -> AuditCheck:
     """Refuse a model none of whose targets depends on any row of the features, although others could attack them.
 
@@ -37,14 +37,14 @@ def check_features_matter(
         moved: Its scores for other features.
         targets: Nodes that are asked for.
         call: Calls a model.
-        attacked_by_others: Whether only nodes with an edge to a target can attack it.
+        local: Whether only nodes with an edge to a target can attack it.
     """
     name = "dependence on features"
     louder = (call(model, torch.full_like(x, value), edge_index) for value in (1e4, -1e4))
     if any(_changed(scores, other, targets) for other in itertools.chain([moved], louder)):
         return AuditCheck(name=name, passed=True, detail="the scores change with the features")
     inner = edge_index[:, edge_index[0] != edge_index[1]]
-    if attacked_by_others and not bool(torch.isin(targets, inner[1]).any()):
+    if local and not bool(torch.isin(targets, inner[1]).any()):
         return AuditCheck(name=name, passed=True, detail="nothing reaches any target")
     return AuditCheck(
         name=name,

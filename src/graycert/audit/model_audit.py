@@ -16,9 +16,10 @@ from graycert.audit.depth import count_propagation_steps
 from graycert.audit.influence import Influence, probe_model, same_bits
 from graycert.audit.leak_test import leak_test, needs_in_edges, unusable
 from graycert.audit.memory import check_memory, unsteady
+from graycert.audit.question import Question
 from graycert.audit.report import AuditCheck, AuditReport
 from graycert.audit.row_test import beside_skip
-from graycert.audit.seal import parts_of, seal_of
+from graycert.audit.seal import sealed
 from graycert.audit.structure import check_structure
 from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
@@ -105,57 +106,34 @@ def audit_model(
     References:
         Scholten et al. (2022), Lemma 1 and Proposition 1.
     """
-    report = examine_model(
-        model,
-        data,
+    asked = Question(
+        model=model,
+        data=data,
         num_layers=num_layers,
         ablation_token=ablation_token,
         edge_inputs=edge_inputs,
-        num_draws=num_draws,
-        seed=seed,
         targets=targets,
         features_matter=features_matter,
     )
-    about = parts_of(
-        model,
-        data,
-        ablation_token=ablation_token,
-        edge_inputs=edge_inputs,
-        num_layers=num_layers,
-        features_matter=features_matter,
-    )
-    report = dataclasses.replace(report, about=about)
-    return dataclasses.replace(report, seal=seal_of(report))
+    return sealed(examine_model(asked, num_draws=num_draws, seed=seed), asked)
 
 
-def examine_model(
-    model: nn.Module,
-    data: Any,
-    *,
-    num_layers: int | None,
-    ablation_token: Tensor | None,
-    edge_inputs: Sequence[str] | None,
-    num_draws: int = DEFAULT_NUM_DRAWS,
-    seed: int,
-    targets: IntArray | None,
-    features_matter: bool,
-    local: bool = True,
-) -> AuditReport:
+def examine_model(asked: Question, *, num_draws: int = DEFAULT_NUM_DRAWS, seed: int) -> AuditReport:
     """Do the work of `audit_model`, for a report that is not handed on.
 
-    Without ``local`` a proof needs no more of the model than that it is a function of features and edges: structure,
-    depth and leaks are then not asked for, and the report counts no steps.
+    Where Lemma 1 is not needed, the report counts no steps.
     """
     started = time.perf_counter()
+    model, data = asked.model, asked.data
     refuse_featureless(model, data)
     validate_data(data)
     refuse_batch(data)
-    chosen = chosen_edge_inputs(model, data, edge_inputs)
+    chosen = chosen_edge_inputs(model, data, asked.edge_inputs)
     check_precision(model, data, edge_inputs=chosen)
     check_integer("num_draws", num_draws, at_least=1)
     seed = check_seed(seed)
-    if num_layers is not None:
-        check_integer("num_layers", num_layers, at_least=1)
+    if asked.num_layers is not None:
+        check_integer("num_layers", asked.num_layers, at_least=1)
     require_skip_logits(model)
     with undisturbed():
         given, edges = with_edge_inputs(model, data, chosen)
@@ -163,48 +141,27 @@ def examine_model(
         with torch.inference_mode(), evaluation_mode(pristine):
             outside = OutsideState(pristine)
             try:
-                if local:
-                    report = _audited(
-                        pristine,
-                        outside,
-                        data.x.detach().cpu(),
-                        edges,
-                        num_layers,
-                        ablation_token,
-                        num_draws,
-                        seed,
-                        targets,
-                        features_matter,
-                    )
+                if asked.local:
+                    report = _audited(pristine, outside, edges, asked, num_draws=num_draws, seed=seed)
                 else:
-                    report = _as_a_function(pristine, outside, data.x.detach().cpu(), edges, targets, features_matter)
+                    report = _as_a_function(pristine, outside, edges, asked)
             finally:
                 outside.restore()
     return dataclasses.replace(report, num_draws=num_draws, seconds=time.perf_counter() - started)
 
 
 def _audited(
-    pristine: nn.Module,
-    outside: OutsideState,
-    x: Tensor,
-    edge_index: Tensor,
-    num_layers: int | None,
-    ablation_token: Tensor | None,
-    num_draws: int,
-    seed: int,
-    targets: IntArray | None,
-    features_matter: bool,
+    pristine: nn.Module, outside: OutsideState, edge_index: Tensor, asked: Question, *, num_draws: int, seed: int
 ) -> AuditReport:
-    token = ablation_row(pristine, ablation_token, num_features=x.size(1)).detach().cpu().to(x.dtype)
+    x, num_layers = asked.x, asked.num_layers
+    token = ablation_row(pristine, asked.ablation_token, num_features=x.size(1)).detach().cpu().to(x.dtype)
     known = _is_known(pristine, outside)
     checks = check_structure(pristine)
     called = private_copy(pristine)
     out = call_model(called, x, edge_index)
     scores = check_scores(out, num_nodes=x.size(0), x=x, called=(pristine, edge_index))
     counted, again = count_propagation_steps(private_copy(pristine), x, edge_index)
-    checks += _memory_and_features(
-        pristine, called, outside, x, edge_index, scores, again, targets, known, features_matter
-    )
+    checks += _memory_and_features(pristine, called, outside, edge_index, scores, again, asked, known=known)
     checks.append(_token_is_independent(token, x))
     influence = probe_model(
         private_copy(pristine), num_features=x.size(1), dtype=x.dtype, at_least=max(counted, num_layers or 0)
@@ -224,21 +181,12 @@ def _audited(
     )
 
 
-def _as_a_function(
-    pristine: nn.Module,
-    outside: OutsideState,
-    x: Tensor,
-    edge_index: Tensor,
-    targets: IntArray | None,
-    features_matter: bool,
-) -> AuditReport:
+def _as_a_function(pristine: nn.Module, outside: OutsideState, edge_index: Tensor, asked: Question) -> AuditReport:
     """Check that a model is a function of features and edges, and nothing else."""
-    called = private_copy(pristine)
+    x, called = asked.x, private_copy(pristine)
     scores = check_scores(call_model(called, x, edge_index), num_nodes=x.size(0), x=x)
     again = call_model(private_copy(pristine), x, edge_index)
-    checks = _memory_and_features(
-        pristine, called, outside, x, edge_index, scores, again, targets, False, features_matter, local=False
-    )
+    checks = _memory_and_features(pristine, called, outside, edge_index, scores, again, asked, known=False)
     return AuditReport(num_layers=0, counted_steps=0, farthest_influence=-1, checks=tuple(checks))
 
 
@@ -246,37 +194,30 @@ def _memory_and_features(
     pristine: nn.Module,
     called: nn.Module,
     outside: OutsideState,
-    x: Tensor,
     edge_index: Tensor,
     scores: Tensor,
     again: Tensor,
-    targets: IntArray | None,
-    known: bool,
-    features_matter: bool,
+    asked: Question,
     *,
-    local: bool = True,
+    known: bool,
 ) -> list[AuditCheck]:
     """Test that the model is a function of features and edges, and of features at all."""
     if not same_bits(again, scores):
         return [unsteady()]
-    if local and (known or x.numel() > _LARGE):
+    x, rows = asked.x, asked.rows
+    if asked.local and (known or x.numel() > _LARGE):
         blocks = union_of_blocks(x, edge_index, num_hops=2, seed=0)
         if known or runs_on(private_copy(pristine), blocks):
-            x, edge_index, called, targets = blocks.x, blocks.edge_index, private_copy(pristine), None
-            scores = call_model(called, x, edge_index)
+            x, edge_index, called = blocks.x, blocks.edge_index, private_copy(pristine)
+            rows, scores = torch.arange(x.size(0)), call_model(called, x, edge_index)
     checks, moved = check_memory(
         pristine, called, x, edge_index, beside_skip(called, scores, x), outside, _call_with_skip
     )
     moved = moved[:, : scores.size(1)]
-    if not features_matter:
+    if not asked.features_matter:
         return [checks]
-    chosen = torch.arange(x.size(0)) if targets is None else torch.tensor(targets)
-    return [
-        checks,
-        check_features_matter(
-            private_copy(pristine), x, edge_index, scores, moved, chosen, call_model, attacked_by_others=local
-        ),
-    ]
+    copied = private_copy(pristine)
+    return [checks, check_features_matter(copied, x, edge_index, scores, moved, rows, call_model, local=asked.local)]
 
 
 def _is_known(model: nn.Module, outside: OutsideState) -> bool:

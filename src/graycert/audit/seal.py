@@ -7,62 +7,62 @@ import os
 import pickle
 import secrets
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from graycert.audit.question import Question
 from graycert.audit.report import AuditReport
 from graycert.graph import fingerprint_of
 from graycert.models.edge_inputs import chosen_edge_inputs
-from graycert.models.outside_state import OutsideState, is_foreign
+from graycert.models.own_code import OwnCode, is_numerical_or_standard
 from graycert.models.private_copy import private_copy
 from graycert.sampling.voting import ablation_row
 
 _KEY = secrets.token_bytes(32)  # of this process: what another one has sealed is not trusted
 
 
-def parts_of(
-    model: nn.Module,
-    data: Any,
-    *,
-    ablation_token: Tensor | None,
-    edge_inputs: Sequence[str] | None,
-    num_layers: int | None,
-    features_matter: bool,
-    fingerprint: str | None = None,
-) -> Mapping[str, str]:
+def parts_of(asked: Question, *, fingerprint: str | None = None) -> Mapping[str, str]:
     """Return a hash of each thing that the verdict of an audit depends on, apart from the targets.
 
+    Of the model its values and the code of its modules count, and what classes, globals and closures hold that this
+    code names; its mode and place do not.
+
     Args:
-        model: Its values and the code of its modules count, and what classes, globals and closures hold that this
-            code names; its mode and place do not.
-        data: Graph.
-        ablation_token: Features of an ablated node (num_features,); None for the model's own, else zeros.
-        edge_inputs: Names of values per edge.
-        num_layers: Number of propagation steps that was asked for.
-        features_matter: Whether scores had to depend on features.
+        asked: What is asked.
         fingerprint: That of the graph (`graph_fingerprint`), if it is known.
 
     Returns:
         Hexadecimal digits by name; those of the model are empty if it holds something that cannot be hashed.
     """
-    chosen = chosen_edge_inputs(model, data, edge_inputs)
-    copied = private_copy(model).cpu()
-    token = ablation_row(copied, ablation_token, num_features=data.x.size(1))
+    chosen = chosen_edge_inputs(asked.model, asked.data, asked.edge_inputs)
+    copied = private_copy(asked.model).cpu()
+    token = ablation_row(copied, asked.ablation_token, num_features=asked.data.x.size(1))
     return {
         "model": _model_hash(copied),
-        "data": fingerprint_of(data, chosen) if fingerprint is None else fingerprint,
-        "ablation_token": _hash(lambda digest: digest.add(token.detach().to(data.x.dtype))),
+        "data": fingerprint_of(asked.data, chosen) if fingerprint is None else fingerprint,
+        "ablation_token": _hash(lambda digest: digest.add(token.detach().to(asked.data.x.dtype))),
         "edge_inputs": str(chosen or ()),
-        "num_layers": str(num_layers),
-        "features_matter": str(features_matter),
+        "num_layers": str(asked.num_layers),
+        "features_matter": str(asked.features_matter),
     }
 
 
-def seal_of(report: AuditReport) -> str:
+def sealed(report: AuditReport, asked: Question) -> AuditReport:
+    """Return a report that is bound to what was asked."""
+    bound = dataclasses.replace(report, about=parts_of(asked))
+    return dataclasses.replace(bound, seal=_seal_of(bound))
+
+
+def is_sealed(report: AuditReport) -> bool:
+    """Return whether a report is as this process sealed it."""
+    return bool(report.seal) and hmac.compare_digest(report.seal, _seal_of(report))
+
+
+def _seal_of(report: AuditReport) -> str:
     """Return the seal that a report of this process has, over all that it says and is about."""
     said = {each.name: getattr(report, each.name) for each in dataclasses.fields(report) if each.name != "seal"}
     return hmac.new(_KEY, repr(said).encode(), hashlib.sha256).hexdigest()
@@ -75,16 +75,16 @@ def _hash(fill: Callable[["_Digest"], None], model: nn.Module | None = None) -> 
 
 
 def _model_hash(model: nn.Module) -> str:
-    outside = OutsideState(model)
+    code = OwnCode(model)
 
     def fill(digest: _Digest) -> None:
         digest.add(model)
-        for function in outside.functions:
+        for function in code.functions:
             digest.add(function)
-        digest.add(outside.named)
-        for place in outside.places:
+        digest.add(code.named)
+        for place in code.places:
             digest.add((place.name, place.get()))
-        if {"environ", "getenv"} & {name for function in outside.functions for name in function.__code__.co_names}:
+        if {"environ", "getenv"} & {name for function in code.functions for name in function.__code__.co_names}:
             digest.add(dict(os.environ))
 
     try:
@@ -191,7 +191,7 @@ class _Digest:
         kind = type(value)
         own_words = any({"__reduce__", "__reduce_ex__"} & set(vars(each)) for each in kind.__mro__[:-1])
         if own_words or not hasattr(value, "__dict__"):
-            if is_foreign(kind.__module__):
+            if not is_numerical_or_standard(kind.__module__):
                 raise TypeError(f"{kind.__name__} may hold more than its attributes")
             self._say("pickled", kind.__qualname__)
             self._sha.update(pickle.dumps(value))

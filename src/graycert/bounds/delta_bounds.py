@@ -21,9 +21,10 @@ class DeltaBounds:
         delta_upper: Δ̄(ρ) for ρ = 1..max_radius, shape (num_targets, max_radius).
         proved: Whether the bound is proved to be the largest value: of Δ for methods "exact" and "tree", of the
             surrogate for "surrogate"; same shape. Theorem 3 and the union bound prove no such thing.
-        methods: What each target's bound comes from: "exact", "tree", "surrogate", "multiplicative" or "union"; or
-            "prefix" where the budget was spent before each worst set was proved, up to the first ρ with Δ̄(ρ) >= 1/2,
-            so that some bounds come from prefixes of the greedy set. Shape (num_targets,).
+        methods: What each target's bound comes from, up to the first ρ with Δ̄(ρ) >= 1/2 (beyond it no certificate
+            asks, and only ``proved`` says what is exact): "exact", "tree", "surrogate", "multiplicative" or "union"; or
+            "prefix" where the budget was spent before each worst set was proved, so that some bounds come from prefixes
+            of the greedy set. Shape (num_targets,).
         num_eligible: Number of nodes of the receptive field that the adversary may control, shape (num_targets,).
         receptive_field_size: Nodes within num_layers hops, target included, shape (num_targets,).
         path_counts_exact: Whether simple paths were counted, rather than over-counted by walks, shape (num_targets,);

@@ -1,10 +1,11 @@
 """The audit as every smoothing asks for it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graycert.audit import AuditReport
 from graycert.audit.handed_on import accept_report
 from graycert.audit.model_audit import examine_model
+from graycert.audit.question import Question
 from graycert.problem import Problem
 
 if TYPE_CHECKING:
@@ -26,20 +27,21 @@ def audited(
     Raises:
         UnsoundSetupError: With the slug of the first failed check.
     """
-    asked: dict[str, Any] = {
-        "num_layers": problem.setup.num_layers,
-        "ablation_token": ablation_token,
-        "edge_inputs": problem.setup.edge_inputs,
-        "targets": problem.targets,
-        "features_matter": features_matter,
-        "local": local,
-    }
+    asked = Question(
+        model=problem.model,
+        data=problem.data,
+        num_layers=problem.setup.num_layers,
+        ablation_token=ablation_token,
+        edge_inputs=problem.setup.edge_inputs,
+        targets=problem.targets,
+        features_matter=features_matter,
+        local=local,
+    )
     with problem.phases("audit"):
         if problem.audit is None:
-            report = examine_model(problem.model, problem.data, seed=problem.setup.seed, **asked)
+            report = examine_model(asked, seed=problem.setup.seed)
         else:
-            fingerprint = problem.setup.graph_fingerprint
-            report = accept_report(problem.audit, problem.model, problem.data, fingerprint=fingerprint, **asked)
+            report = accept_report(problem.audit, asked, fingerprint=problem.setup.graph_fingerprint)
     report.require()
     if not local:
         return problem.with_setup(num_layers=None), report
