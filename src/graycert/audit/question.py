@@ -43,4 +43,4 @@ class Question:
     @property
     def rows(self) -> Tensor:
         """The targets as a tensor."""
-        return torch.arange(self.data.x.size(0)) if self.targets is None else torch.as_tensor(self.targets)
+        return torch.arange(self.data.x.size(0)) if self.targets is None else torch.tensor(self.targets)
