@@ -5,7 +5,7 @@ import dataclasses
 import torch
 
 from graycert.audit.dependence import check_features_matter
-from graycert.audit.model_audit import DEFAULT_NUM_DRAWS, call_model
+from graycert.audit.model_audit import DEFAULT_NUM_DRAWS, call_model, call_on_others
 from graycert.audit.question import Question
 from graycert.audit.report import AuditCheck, AuditReport
 from graycert.audit.seal import is_sealed, parts_of
@@ -65,7 +65,7 @@ def _features_matter(asked: Question) -> AuditCheck:
             try:
                 scores = call_model(pristine, asked.x, edges)
                 return check_features_matter(
-                    pristine, asked.x, edges, scores, scores, asked.rows, call_model, local=asked.local
+                    pristine, asked.x, edges, scores, scores, asked.rows, call_on_others, local=asked.local
                 )
             finally:
                 outside.restore()

@@ -38,7 +38,7 @@ from graycert.sampling.voting import ablation_row, check_scores
 DEFAULT_NUM_DRAWS = 15
 """Draws of the leak test."""
 
-_LARGE = 16_000_000  # features of a graph from which on memory is looked for on parts of it, where the model runs there
+_LARGE = 16_000_000  # features of a graph from which on dependence is looked for on parts of it, where the model runs
 
 
 def audit_model(
@@ -201,23 +201,30 @@ def _memory_and_features(
     *,
     known: bool,
 ) -> list[AuditCheck]:
-    """Test that the model is a function of features and edges, and of features at all."""
+    """Test that the model is a function of features and edges, and of features at all.
+
+    Memory is looked for on parts of the graph where the model runs there, which costs little; whether the targets'
+    scores depend on features is asked on the graph, unless it is large.
+    """
     if not same_bits(again, scores):
         return [unsteady()]
     x, rows = asked.x, asked.rows
-    if asked.local and (known or x.numel() > _LARGE):
-        blocks = union_of_blocks(x, edge_index, num_hops=2, seed=0)
-        if known or runs_on(private_copy(pristine), blocks):
-            x, edge_index, called = blocks.x, blocks.edge_index, private_copy(pristine)
-            rows, scores = torch.arange(x.size(0)), call_model(called, x, edge_index)
+    looked_at, first, found, targets = (x, edge_index), called, scores, rows
+    if asked.local:
+        part = union_of_blocks(x, edge_index, num_hops=2, seed=0)
+        if known or runs_on(private_copy(pristine), part):
+            looked_at, first = (part.x, part.edge_index), private_copy(pristine)
+            found, targets = call_model(first, *looked_at), torch.arange(part.x.size(0))
     checks, moved = check_memory(
-        pristine, called, x, edge_index, beside_skip(called, scores, x), outside, _call_with_skip
+        pristine, first, *looked_at, beside_skip(first, found, looked_at[0]), outside, _call_with_skip
     )
-    moved = moved[:, : scores.size(1)]
     if not asked.features_matter:
         return [checks]
+    moved = moved[:, : scores.size(1)]
+    if first is not called and not known and x.numel() <= _LARGE:
+        looked_at, found, moved, targets = (x, edge_index), scores, scores, rows
     copied = private_copy(pristine)
-    return [checks, check_features_matter(copied, x, edge_index, scores, moved, rows, call_model, local=asked.local)]
+    return [checks, check_features_matter(copied, *looked_at, found, moved, targets, call_on_others, local=asked.local)]
 
 
 def _is_known(model: nn.Module, outside: OutsideState) -> bool:
@@ -253,8 +260,18 @@ def call_model(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
         ) from error
 
 
+def call_on_others(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:
+    """Return the scores of a model that has been called already, for other features or edges."""
+    try:
+        return model(x, edge_index)
+    except GraycertError:
+        raise
+    except Exception as error:
+        raise unusable(model, error, edge_index.size(1)) from error
+
+
 def _call_with_skip(model: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
-    return beside_skip(model, call_model(model, x, edge_index), x)
+    return beside_skip(model, call_on_others(model, x, edge_index), x)
 
 
 def _token_is_independent(token: Tensor, x: Tensor) -> AuditCheck:
