@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import logging
 import types
 
 import pytest
@@ -83,6 +84,23 @@ class Kept(Plain):
         return self.conv(x - kept.mean, edge_index)
 
 
+LOGGER = logging.getLogger("a model's own")
+
+
+class LeftOnAFunction(Plain):
+    def forward(self, x, edge_index):
+        if not hasattr(nn.functional.relu, "kept_by_a_model"):
+            nn.functional.relu.kept_by_a_model = x.mean(dim=0)
+        return self.conv(x - nn.functional.relu.kept_by_a_model, edge_index)
+
+
+class LeftOnALogger(Plain):
+    def forward(self, x, edge_index):
+        if not hasattr(LOGGER, "kept_by_a_model"):
+            LOGGER.kept_by_a_model = x.mean(dim=0)
+        return self.conv(x - LOGGER.kept_by_a_model, edge_index)
+
+
 class Queued(Plain):
     def forward(self, x, edge_index):
         if not QUEUE:
@@ -129,6 +147,13 @@ def test_sparse_matrices_are_compared_by_what_they_hold():
     assert same_value(first, second)
     assert not same_value(first, 2 * second)
     assert not same_value(first, second.to_dense())
+
+
+@pytest.mark.parametrize("model", [LeftOnAFunction, LeftOnALogger])
+def test_memory_left_in_a_library_is_found_and_undone(model):
+    assert "not-deterministic" in slugs(model())
+    assert not hasattr(nn.functional.relu, "kept_by_a_model")
+    assert not hasattr(LOGGER, "kept_by_a_model")
 
 
 def test_memory_in_a_queue_is_found_and_undone():

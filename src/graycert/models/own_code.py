@@ -126,9 +126,7 @@ class OwnCode:
     ) -> None:
         held = scope.get(name, MISSING)
         self.named.append((name, None if held is MISSING else held))
-        if isinstance(held, types.ModuleType | type) and not self._is_own(_home(held)) and _can_change(held):
-            left = [each for each in sorted(attributes) if isinstance(vars(held).get(each), DATA)]
-            self.places += [Place.attribute(held, each) for each in left]  # nothing, or a value left in a library
+        self._visit_library(held, names, attributes)
         if isinstance(held, types.ModuleType):
             if self._is_own(held.__name__):
                 for inner in sorted(names & set(vars(held))):
@@ -136,6 +134,22 @@ class OwnCode:
                     self._visit(vars(held)[inner], Place.entry(vars(held), inner, f"{held.__name__}.{inner}"))
         else:
             self._visit(held, Place.entry(scope, name, f"{name} in {module}"))
+
+    def _visit_library(self, held: Any, names: set[str], attributes: set[str]) -> None:
+        """Note where attributes that a function stores can be left in a library: its modules, classes, objects."""
+        reached, looked_at = [held], {id(held)}
+        while reached and attributes:
+            target = reached.pop()
+            kept = getattr(target, "__dict__", None)
+            if self._is_own(_home(target)) or not isinstance(kept, dict | types.MappingProxyType):
+                continue
+            if not (isinstance(target, type) and target.__flags__ & _IMMUTABLE_TYPE):
+                left = [each for each in sorted(attributes) if isinstance(kept.get(each), DATA)]
+                self.places += [_left(target, each) for each in left]  # nothing, or a value that was left there
+            if isinstance(target, types.ModuleType):
+                inner = [kept[name] for name in sorted(names & set(kept)) if id(kept[name]) not in looked_at]
+                looked_at.update(map(id, inner))
+                reached += inner
 
     def _visit(self, held: Any, place: Place | None) -> None:
         """Look through a value; where it can change outside the model, it has a place."""
@@ -244,12 +258,18 @@ def _has(held: Any, name: str) -> bool:
     return inspect.getattr_static(held, name, MISSING) is not MISSING
 
 
-def _can_change(held: types.ModuleType | type) -> bool:
-    return isinstance(held, types.ModuleType) or not held.__flags__ & _IMMUTABLE_TYPE
+def _left(held: Any, name: str) -> Place:
+    if isinstance(held, types.ModuleType | type):
+        return Place.attribute(held, name)
+    return Place.entry(held.__dict__, name, f"{getattr(held, '__name__', type(held).__name__)}.{name}")
 
 
-def _home(held: types.ModuleType | type) -> str:
-    return held.__name__ if isinstance(held, types.ModuleType) else held.__module__
+def _home(held: Any) -> str:
+    """Return the module of Python that a value is, is defined in, or is an instance of a class of."""
+    if isinstance(held, types.ModuleType):
+        return held.__name__
+    defined = held.__module__ if isinstance(held, type | types.FunctionType) else type(held).__module__
+    return str(defined or "")
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
