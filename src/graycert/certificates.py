@@ -73,6 +73,26 @@ class Certificates:
         at_most="classes",
         column="prediction",
     )
+    prediction_as_trained: IntArray | None = array_field(
+        "int",
+        ("targets",),
+        "Class by one pass of the model without smoothing, which is NOT certified; -1 where it singles out none.",
+        stage="drawn",
+        optional=True,
+        at_least=NO_CLASS,
+        at_most="classes",
+        column="prediction_as_trained",
+    )
+    prediction_without_messages: IntArray | None = array_field(
+        "int",
+        ("targets",),
+        "The same on the graph without edges, where no target may be hostile itself.",
+        stage="drawn",
+        optional=True,
+        at_least=NO_CLASS,
+        at_most="classes",
+        column="prediction_without_messages",
+    )
     status: TextArray = array_field(
         "text",
         ("targets",),
@@ -107,7 +127,8 @@ class Certificates:
     radius: IntArray = array_field(
         "int",
         ("targets",),
-        "Certified budget of the adversary; the largest that was looked at means at least so much.",
+        "Certified budget of the adversary, at most ``num_eligible``: then nothing that all of them do changes the "
+        "prediction (`whole_field`). Below that, the largest budget that was looked at means at least so much.",
         stage="concluded",
         at_least=-1,
         column="radius",
@@ -119,6 +140,16 @@ class Certificates:
         stage="graph",
         at_least=0,
         column="num_eligible",
+    )
+    in_degree: IntArray | None = array_field(
+        "int",
+        ("targets",),
+        "Other nodes with an edge into the target.",
+        stage="graph",
+        optional=True,
+        at_least=0,
+        at_most="nodes",
+        column="in_degree",
     )
     receptive_field_size: IntArray = array_field(
         "int",
@@ -289,9 +320,12 @@ class Certificates:
         ):
             few = 0 if no_class is None else int(no_class.sum())
             for_none, total = for_none + few, total + few + (0 if table is None else int(table.sum()))
-        for name, (spec, array) in self.every_array().items():
+        for spec in self.setup.smoothing.adds:
+            name, array = spec.name, self.adds.get(spec.name)
             holds_classes = spec.at_least == NO_CLASS and spec.at_most == "classes" and spec.stage == "drawn"
-            if holds_classes and name != "estimation_predictions":  # each of these is an estimation vote
+            if (
+                array is not None and holds_classes and name != "estimation_predictions"
+            ):  # each of these is an estimation vote
                 for_none, total = for_none + int(np.count_nonzero(array == NO_CLASS)), total + array.size
         return for_none, total
 

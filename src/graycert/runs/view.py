@@ -8,11 +8,12 @@ import numpy as np
 from graycert._parameters import Parameters
 from graycert._phases import time_in_words
 from graycert.certificates import Certificates
+from graycert.metrics.cost import COST_RADII
+from graycert.runs.cost import cost, cost_paragraphs, cost_tables, warnings_of
 from graycert.runs.page import Curve, ReportView, Table
+from graycert.runs.shares import percent, percent_upward
 from graycert.runs.words import (
     NOT_SOUND,
-    percent,
-    percent_upward,
     ratio_texts,
     shown_rows,
     statement,
@@ -31,6 +32,11 @@ def report_view(certificates: Certificates, *, shown_targets: int = SHOWN_TARGET
     return ReportView(
         title=_title(c),
         warning="" if c.setup.the_rule.is_sound else NOT_SOUND,
+        alarms=warnings_of(c),
+        cost=cost_paragraphs(c),
+        breakdowns=tuple(
+            (each.title, Table(columns=each.columns, rows=each.rows, note=each.note)) for each in cost_tables(c)
+        ),
         statement=statement(c),
         figures_at_a_glance=_figures_at_a_glance(c),
         settings=_settings(c),
@@ -49,7 +55,7 @@ def _title(c: Certificates) -> str:
 
 def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
     total = len(c)
-    certified = int(np.count_nonzero(c.radius >= 1))
+    certified = int(np.count_nonzero(c.radius >= np.minimum(1, c.num_eligible)))
     holds = "hold" if c.setup.the_rule.is_sound else "said to hold, without proof,"
     figures = [
         (f"{total:,}", "targets"),
@@ -60,9 +66,14 @@ def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
         ),
         (percent_upward(int(np.count_nonzero(c.radius < 0)), total), "abstained: no prediction"),
     ]
-    if c.labels is not None:
-        correct = int(np.count_nonzero((c.prediction == c.labels) & (c.radius >= 0)))
-        figures.insert(1, (percent(correct, total), "predicted correctly (clean accuracy)"))
+    found = cost(c)
+    if found.labelled:
+        of = found.total
+        figures[1:1] = [
+            *([(percent(of.as_trained, of.targets), "correct as trained")] if of.as_trained is not None else []),
+            (percent(of.smoothed, of.targets), "correct when smoothed"),
+            (percent(of.certified[0], of.targets), f"certified and correct at ρ = {COST_RADII[0]}"),
+        ]
     return tuple(figures)
 
 
