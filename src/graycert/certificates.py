@@ -24,6 +24,8 @@ from graycert.threats import Threat
 if TYPE_CHECKING:
     import pandas as pd
 
+    from graycert.runs.who import ProtectFirst
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Certificates:
@@ -221,6 +223,14 @@ class Certificates:
         at_most="nodes",
         compared="never",
     )
+    attacker_ids: TextArray | None = array_field(
+        "text",
+        ("targets", "largest set"),
+        "Names of the nodes to protect first, where nodes have names.",
+        stage="concluded",
+        optional=True,
+        compared="never",
+    )
     adds: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     collective: CollectiveCertificate | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -356,6 +366,40 @@ class Certificates:
         from graycert.runs.words import summary_text
 
         return summary_text(self)
+
+    def protect_first(self, data: Any = None, *, top: int = 10) -> "ProtectFirst":
+        """Name the nodes that limit the most targets, and say what trusting them would gain.
+
+        A node limits a target if it is in the smallest set of hostile nodes, as far as is known, against which the
+        target is not certified. Whether these nodes could change the prediction is not said.
+
+        Args:
+            data: The graph that the certificates are about, if gains are to be computed: from the same votes, or Δ̄
+                alone where the smoothing shows features of trusted nodes, so that votes would be others.
+            top: Most nodes named, >= 1.
+
+        Returns:
+            The nodes by name, with the number of targets and their classes; ``print`` shows a table.
+
+        Raises:
+            InvalidParameterError: If the smoothing does not say who harms a target, or ``data`` is another graph.
+        """
+        from graycert.runs.who import protect_first
+
+        return protect_first(self, data, top=top)
+
+    def explain(self, node: int | str) -> str:
+        """Say in words what decides one target, who could do most, and what one more radius would need.
+
+        Args:
+            node: A target: its index, or its name.
+
+        Raises:
+            InvalidParameterError: If it is no target.
+        """
+        from graycert.runs.explain import explain
+
+        return explain(self, node)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Return one row per target; columns as in certificates.parquet."""

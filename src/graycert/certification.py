@@ -382,6 +382,9 @@ def _assemble(
         known = {"labels": identity.labels, "node_ids": identity.node_ids}
     radius = np.minimum(concluded["radius"], found.arrays["num_eligible"])  # whoever is not there does nothing
     arrays: dict[str, Any] = {**found.arrays, **drawn, **concluded, "radius": radius, "status": status_of(radius)}
+    ids, attackers = getattr(data, "node_ids", None), arrays.get("attackers")
+    if ids is not None and attackers is not None:
+        arrays["attacker_ids"] = np.where(attackers < 0, "", np.asarray(ids, dtype=np.str_)[attackers])
     names = {spec.name for spec in problem.smoothing.adds}
     return Certificates(
         setup=problem.setup,

@@ -163,3 +163,16 @@ def test_a_real_graph(data_root):
     recalls = [float((plain[targets] == true)[true == number].float().mean()) for number in true.unique()]
     assert found.balanced([each.as_trained for each in found.classes]) == pytest.approx(np.mean(recalls))
     assert found.same_as_trained == int(((plain[targets].numpy() == c.prediction) & (c.radius >= 0)).sum())
+
+
+def test_with_a_skip_connection_the_model_as_trained_is_what_forward_returns():
+    data = three_groups()
+    model = build_model("gcn", data, skip=True, hidden_channels=8, seed=2).eval()
+    smoothing = graycert.InterceptionSmoothing(p_delete=0.5, p_ablate=0.6)
+    c = graycert.certify(model, data, smoothing=smoothing, threat=OTHERS, draws=FEW)
+    with torch.no_grad():
+        plain, alone = model(data.x, data.edge_index), model(data.x, data.edge_index[:, :0]) + model.skip_logits(data.x)
+    assert c.prediction_as_trained.tolist() == plain.argmax(dim=1).tolist()
+    assert c.prediction_without_messages.tolist() == alone.argmax(dim=1).tolist()
+    floor = graycert.certify(model, data, smoothing=graycert.FeaturesOnly(), threat=OTHERS)
+    assert c.prediction_without_messages.tolist() == floor.prediction.tolist()

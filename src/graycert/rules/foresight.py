@@ -22,8 +22,8 @@ class Foresight:
         num_targets: Number of targets.
         best_margin: Largest reachable lower bound on the lead of the majority class, in [-1, 1].
         can_predict: Whether the classifier can do anything but abstain.
-        best_radius: Largest reachable radius per target, at most as many as could be hostile to it where that is known; -1
-            if it must abstain, shape (num_targets,).
+        best_radius: Largest reachable radius per target, at most as many as could be hostile to it where that is
+            known; -1 if it must abstain, shape (num_targets,).
         certifiable: For ρ = 1..max_radius, how many targets can reach radius ρ, shape (max_radius,).
         in_words: What that means and, if nothing can be certified, what to change.
     """

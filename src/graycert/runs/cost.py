@@ -67,9 +67,11 @@ def cost_paragraphs(c: Certificates) -> tuple[str, ...]:
             f"{len(c):,} targets the smoothed classifier predicts what the model as trained predicts."
         )
     if found.labelled and found.total.without_messages is not None:
+        more = found.total.without_messages > found.total.smoothed
         paragraphs.append(
             "To compare with: the same model without messages (on the graph without edges, from each target's own "
-            f"features) predicts {percent(found.total.without_messages, found.total.targets)} correctly."
+            f"features) predicts {percent(found.total.without_messages, found.total.targets)} correctly"
+            + (": more than the smoothed classifier. What is smoothed loses more than messages gain." if more else ".")
         )
     return tuple(paragraphs)
 

@@ -1,5 +1,6 @@
 """What the certificates say, in plain words, and how many targets hold at each radius."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,14 @@ from graycert.draws import Draws, UntilDecided
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio
 from graycert.runs.cost import cost, cost_paragraphs, cost_record, cost_tables, warnings_of
 from graycert.runs.shares import aligned, percent, percent_upward
+from graycert.runs.who import knows_attackers, protect_first
 from graycert.setup import Setup
 
 MOST_GROUPS = 10
 """Budgets of groups that are named in a sentence."""
+
+FIRST_NAMED = 5
+"""Nodes to protect first that a summary names."""
 
 MOST_RADII = 1_000
 """Rows of the table of ratios, where every radius is known."""
@@ -229,9 +234,19 @@ def summary_text(certificates: Certificates) -> str:
         *statement(certificates),
         aligned(*ratio_texts(certificates)),
         table_note(certificates),
+        *([_whom_to_protect(certificates)] if knows_attackers(certificates) else []),
         *unsound,
     ]
     return "\n\n".join(parts)
+
+
+def _whom_to_protect(c: Certificates) -> str:
+    found = protect_first(c, top=FIRST_NAMED)
+    named = ", ".join(f"{each.name} ({each.targets:,} targets)" for each in found.nodes)
+    return (
+        f"Protect first, because they limit the most targets: {named}. More of it: certificates.protect_first(data), "
+        "graycert inspect."
+    )
 
 
 def _collective_record(c: Certificates) -> list[dict[str, Any]]:
@@ -264,6 +279,7 @@ def summary_record(certificates: Certificates) -> dict[str, Any]:
         "per_radius": ratio_table(c),
         "warnings": list(warnings_of(c)),
         "cost": cost_record(c),
+        "protect_first": [asdict(each) for each in protect_first(c).nodes] if knows_attackers(c) else [],
     }
     for_none, total = c.votes_for_no_class
     if for_none:

@@ -67,7 +67,8 @@ def scores_without_smoothing(
     """Return the scores of the targets by one pass of the model over the graph, with its edges or without any.
 
     Args:
-        model: The model; what its skip connection adds is added.
+        model: The model. With messages the scores are what ``forward`` returns, as for whoever calls it; without, what
+            its skip connection shows of a target is added, as `FeaturesOnly` does.
         data: The graph.
         targets: Node indices, shape (num_targets,).
         edge_inputs: Names of values per edge that the model is given.
@@ -85,5 +86,5 @@ def scores_without_smoothing(
         model.to(where)
         x, edges = data.x.to(where), edges.to(where)
         scores: Tensor = model(x, edges if messages else edges[:, :0])[nodes]
-        shown = skip_logits_of(model, x[nodes])
+        shown = None if messages else skip_logits_of(model, x[nodes])
         return (scores if shown is None else scores + shown).cpu()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graycert._fields import Field
 from graycert._parameters import Parameters
-from graycert._types import FloatArray, IntArray
+from graycert._types import BoolArray, FloatArray, IntArray
 from graycert._validation import check_choice
 from graycert.draws import AnyDraws, Draws, UntilDecided
 from graycert.errors import InvalidParameterError, UnsoundSetupError
@@ -186,6 +186,11 @@ class Smoothing(Parameters, ABC):
         """
         del receptive_field_size
         return None
+
+    def shows_trusted(self, trusted: BoolArray) -> bool:
+        """Return whether features of these nodes are never hidden, so that more of them make another smoothing."""
+        del trusted
+        return False
 
     @property
     def method(self) -> Method:

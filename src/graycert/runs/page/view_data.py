@@ -46,6 +46,7 @@ class ReportView:
         targets: The first targets by radius.
         alarms: What makes the certified classifier useless, though its certificates hold.
         cost: Paragraphs that say what the guarantee costs in accuracy.
+        protect: The nodes that limit the most targets, or None.
         breakdowns: (title, table) of the same by class and degree.
     """
 
@@ -60,3 +61,4 @@ class ReportView:
     alarms: tuple[str, ...] = ()
     cost: tuple[str, ...] = ()
     breakdowns: tuple[tuple[str, Table], ...] = ()
+    protect: Table | None = None

@@ -227,6 +227,10 @@ class InterceptionSmoothing(Smoothing):
         lowest = float(np.min(self.p_ablate)) if np.size(self.p_ablate) else 0.0
         return np.asarray(lowest ** receptive_field_size.astype(np.float64))
 
+    def shows_trusted(self, trusted: BoolArray) -> bool:
+        """Return whether none of these nodes is ever ablated, as `with_trusted` makes it."""
+        return bool(trusted.any()) and not isinstance(self.p_ablate, float) and not self.p_ablate[trusted].any()
+
     def with_canonical_edges(self, reorder: Callable[[NDArray[Any]], NDArray[Any]]) -> "InterceptionSmoothing":
         """Return the smoothing with p_d in another order of edges."""
         if isinstance(self.p_delete, float):
