@@ -8,6 +8,7 @@ import typing
 from pathlib import Path
 
 from graycert.cli import bounds, certify, datasets, report, reproduce, sweep, train, verify
+from graycert.cli import inspect as inspect_run
 from graycert.cli.configs import Config
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
@@ -16,6 +17,7 @@ COMMANDS = {
     "train": train.train,
     "bounds": bounds.bounds_command(),
     "verify": verify.verify,
+    "inspect": inspect_run.inspect,
     "report": report.report,
     "reproduce": reproduce.reproduce,
     "sweep": sweep.sweep,

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from graycert.errors import InvalidParameterError
+from graycert.rules import status_of
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
 from support.certificates import small_certificates
@@ -45,8 +46,14 @@ def test_whole_field():
     exactly = np.maximum(few.radius, 0)
     all_of_them = small_certificates(num_eligible=exactly, receptive_field_size=exactly + 1)
     assert all_of_them.whole_field.tolist() == [False, True, True, True, True, True]
-    nobody = small_certificates(num_eligible=np.zeros(6, int))
+    capped = np.minimum(few.radius, 0)
+    nobody = small_certificates(num_eligible=np.zeros(6, int), radius=capped, status=status_of(capped))
     assert nobody.whole_field.tolist() == (nobody.radius >= 0).tolist()  # not where it abstains
+
+
+def test_no_radius_is_larger_than_the_number_of_nodes_that_could_attack():
+    with pytest.raises(InvalidParameterError, match="`radius` must be <= `num_eligible`"):
+        small_certificates(num_eligible=np.zeros(6, int))
 
 
 def test_data_frame():

@@ -29,6 +29,11 @@ def check_together(c: "Certificates") -> None:
         raise InvalidParameterError(
             f"`radius` must be <= {setup.max_radius}, the largest that was looked at, got {int(c.radius.max())}."
         )
+    if (c.radius > c.num_eligible).any():
+        raise InvalidParameterError(
+            "`radius` must be <= `num_eligible`, the number of those who could be hostile to the target, got "
+            f"{int(c.radius[c.radius > c.num_eligible][0])}. Use graycert.certify."
+        )
     if (c.status != status_of(c.radius)).any():
         raise InvalidParameterError(
             "`status` must be 'abstained', 'predicted' or 'certified' as `radius` is -1, 0 or more. Use "

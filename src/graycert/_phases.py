@@ -1,4 +1,4 @@
-"""Wall time of each phase of a certification: preparation, audit, bounds, choice of the engine, draws, conclusion."""
+"""Wall time of each phase of a certification, from its preparation to its conclusion."""
 
 import math
 import time
@@ -8,8 +8,8 @@ from typing import Any
 
 from graycert.errors import InvalidParameterError
 
-PHASES = ("preparation", "audit", "bounds", "engine", "draws", "conclusion")
-"""In the order in which they begin."""
+PHASES = ("preparation", "audit", "bounds", "engine", "draws", "cost", "conclusion")
+"""In the order in which they begin; "cost" is the pass of the model without smoothing, to compare with."""
 
 
 class Phases:

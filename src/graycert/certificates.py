@@ -24,6 +24,8 @@ from graycert.threats import Threat
 if TYPE_CHECKING:
     import pandas as pd
 
+    from graycert.runs.who import ProtectFirst
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Certificates:
@@ -73,6 +75,26 @@ class Certificates:
         at_most="classes",
         column="prediction",
     )
+    prediction_as_trained: IntArray | None = array_field(
+        "int",
+        ("targets",),
+        "Class by one pass of the model without smoothing, which is NOT certified; -1 where it singles out none.",
+        stage="drawn",
+        optional=True,
+        at_least=NO_CLASS,
+        at_most="classes",
+        column="prediction_as_trained",
+    )
+    prediction_without_messages: IntArray | None = array_field(
+        "int",
+        ("targets",),
+        "The same on the graph without edges, where no target may be hostile itself.",
+        stage="drawn",
+        optional=True,
+        at_least=NO_CLASS,
+        at_most="classes",
+        column="prediction_without_messages",
+    )
     status: TextArray = array_field(
         "text",
         ("targets",),
@@ -107,7 +129,8 @@ class Certificates:
     radius: IntArray = array_field(
         "int",
         ("targets",),
-        "Certified budget of the adversary; the largest that was looked at means at least so much.",
+        "Certified budget of the adversary, at most ``num_eligible``: then nothing that all of them do changes the "
+        "prediction (`whole_field`). Below that, the largest budget that was looked at means at least so much.",
         stage="concluded",
         at_least=-1,
         column="radius",
@@ -119,6 +142,16 @@ class Certificates:
         stage="graph",
         at_least=0,
         column="num_eligible",
+    )
+    in_degree: IntArray | None = array_field(
+        "int",
+        ("targets",),
+        "Other nodes with an edge into the target.",
+        stage="graph",
+        optional=True,
+        at_least=0,
+        at_most="nodes",
+        column="in_degree",
     )
     receptive_field_size: IntArray = array_field(
         "int",
@@ -188,6 +221,14 @@ class Certificates:
         optional=True,
         at_least=-1,
         at_most="nodes",
+        compared="never",
+    )
+    attacker_ids: TextArray | None = array_field(
+        "text",
+        ("targets", "largest set"),
+        "Names of the nodes to protect first, where nodes have names.",
+        stage="concluded",
+        optional=True,
         compared="never",
     )
     adds: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -289,9 +330,12 @@ class Certificates:
         ):
             few = 0 if no_class is None else int(no_class.sum())
             for_none, total = for_none + few, total + few + (0 if table is None else int(table.sum()))
-        for name, (spec, array) in self.every_array().items():
+        for spec in self.setup.smoothing.adds:
+            name, array = spec.name, self.adds.get(spec.name)
             holds_classes = spec.at_least == NO_CLASS and spec.at_most == "classes" and spec.stage == "drawn"
-            if holds_classes and name != "estimation_predictions":  # each of these is an estimation vote
+            if (
+                array is not None and holds_classes and name != "estimation_predictions"
+            ):  # each of these is an estimation vote
                 for_none, total = for_none + int(np.count_nonzero(array == NO_CLASS)), total + array.size
         return for_none, total
 
@@ -322,6 +366,40 @@ class Certificates:
         from graycert.runs.words import summary_text
 
         return summary_text(self)
+
+    def protect_first(self, data: Any = None, *, top: int = 10) -> "ProtectFirst":
+        """Name the nodes that limit the most targets, and say what trusting them would gain.
+
+        A node limits a target if it is in the smallest set of hostile nodes, as far as is known, against which the
+        target is not certified. Whether these nodes could change the prediction is not said.
+
+        Args:
+            data: The graph that the certificates are about, if gains are to be computed: from the same votes, or Δ̄
+                alone where the smoothing shows features of trusted nodes, so that votes would be others.
+            top: Most nodes named, >= 1.
+
+        Returns:
+            The nodes by name, with the number of targets and their classes; ``print`` shows a table.
+
+        Raises:
+            InvalidParameterError: If the smoothing does not say who harms a target, or ``data`` is another graph.
+        """
+        from graycert.runs.who import protect_first
+
+        return protect_first(self, data, top=top)
+
+    def explain(self, node: int | str) -> str:
+        """Say in words what decides one target, who could do most, and what one more radius would need.
+
+        Args:
+            node: A target: its index, or its name.
+
+        Raises:
+            InvalidParameterError: If it is no target.
+        """
+        from graycert.runs.explain import explain
+
+        return explain(self, node)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Return one row per target; columns as in certificates.parquet."""

@@ -1,5 +1,6 @@
 """Model + graph + smoothing + threat -> certificates: one way for all smoothings; and what follows from votes."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +159,8 @@ def _carried_out(
     refuse_featureless(model, data)
     validate_data(data)
     refuse_batch(data)
+    from graycert.sampling.as_trained import without_smoothing
+
     method = setup.smoothing.method
     copied = private_copy(model)
     problem = Problem.of(
@@ -170,13 +173,22 @@ def _carried_out(
     check_precision(model, data, edge_inputs=problem.setup.edge_inputs, device=problem.execution.place())
     problem = method.prepare(problem)
     with problem.phases("bounds"):
-        found = method.from_graph(problem)
+        found = _with_degrees(problem, method.from_graph(problem))
     problem = _as_far_as_looked(problem, found)
     with problem.phases("draws"):
         setup, drawn = method.draw(problem, found)
     problem = problem.with_setup(**vars(setup))
+    with problem.phases("cost"):
+        beside = without_smoothing(
+            problem.model,
+            data,
+            problem.targets,
+            edge_inputs=problem.setup.edge_inputs,
+            device=problem.execution.place(),
+            alone=not problem.exposed().any(),
+        )
     with problem.phases("conclusion"):
-        return problem, found, drawn, method.conclude(problem, found, drawn)
+        return problem, found, {**drawn, **beside}, method.conclude(problem, found, drawn)
 
 
 def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, Any]) -> Certificates:
@@ -229,7 +241,9 @@ def concluded_anew(certificates: Certificates, data: Any | None, setup: Setup | 
         for stage in ("graph", "drawn")
     }
     with phases("bounds"):
-        found = FromGraph(arrays=stored["graph"]) if data is None else method.from_graph(problem)
+        found = (
+            FromGraph(arrays=stored["graph"]) if data is None else _with_degrees(problem, method.from_graph(problem))
+        )
     problem = _as_far_as_looked(problem, found)
     with phases("conclusion"):
         concluded = method.conclude(problem, found, stored["drawn"])
@@ -336,6 +350,12 @@ def _require(certificates: Certificates, follows: Follows) -> None:
     s.smoothing.cell(s.threat.claimed_as, s.rule, follows).require()
 
 
+def _with_degrees(problem: Problem, found: FromGraph) -> FromGraph:
+    """Add how many other nodes have an edge into each target."""
+    degrees = np.diff(problem.the_graph.adjacency.indptr)[problem.targets]
+    return dataclasses.replace(found, arrays={**found.arrays, "in_degree": degrees})
+
+
 def _as_far_as_looked(problem: Problem, found: FromGraph) -> Problem:
     """Note how far Δ̄ was computed, where that was left open."""
     deltas = found.arrays.get("delta_upper")
@@ -360,7 +380,11 @@ def _assemble(
         }
     else:
         known = {"labels": identity.labels, "node_ids": identity.node_ids}
-    arrays: dict[str, Any] = {**found.arrays, **drawn, **concluded, "status": status_of(concluded["radius"])}
+    radius = np.minimum(concluded["radius"], found.arrays["num_eligible"])  # whoever is not there does nothing
+    arrays: dict[str, Any] = {**found.arrays, **drawn, **concluded, "radius": radius, "status": status_of(radius)}
+    ids, attackers = getattr(data, "node_ids", None), arrays.get("attackers")
+    if ids is not None and attackers is not None:
+        arrays["attacker_ids"] = np.where(attackers < 0, "", np.asarray(ids, dtype=np.str_)[attackers])
     names = {spec.name for spec in problem.smoothing.adds}
     return Certificates(
         setup=problem.setup,

@@ -10,7 +10,7 @@ from graycert.bounds import delta_bounds
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import graph_fingerprint
 from graycert.models import build_model
-from graycert.rules import certify_votes
+from graycert.rules import certify_votes, status_of
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
 from support import foreign_models as foreign
@@ -44,8 +44,10 @@ def test_is_the_composition_of_its_parts_and_echoes_its_arguments():
     )
     np.testing.assert_array_equal(found.delta_upper, deltas)
     again = certify_votes(*found.votes, deltas, alpha=0.05)
-    for name in ("prediction", "status", "radius", "p_lower", "p_upper"):
+    for name in ("prediction", "p_lower", "p_upper"):
         np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
+    np.testing.assert_array_equal(found.radius, np.minimum(again.radius, found.num_eligible))
+    np.testing.assert_array_equal(found.status, status_of(found.radius))
     assert found.targets.tolist() == [9, 2, 13]
     assert found.node_ids.tolist() == ["node 9", "node 2", "node 13"]
     assert found.labels.tolist() == data.y[[9, 2, 13]].tolist()
@@ -107,12 +109,12 @@ def test_isolated_nodes_and_graphs_without_edges_work():
     assert found.receptive_field_size.tolist() == [1]
     assert found.num_eligible.tolist() == [0]
     assert (found.delta_upper == 0).all()
-    assert found.radius[0] in (-1, 4)
+    assert found.radius[0] in (-1, 0)
     data.edge_index = torch.empty(2, 0, dtype=torch.long)
     for architecture in ARCHITECTURE_NAMES:
         lonely = certified(build_model(architecture, data, skip=True), data)
-        assert set(lonely.radius.tolist()) <= {-1, 4}  # no other node can send anything
-        np.testing.assert_array_equal(lonely.whole_field, lonely.radius == 4)
+        assert set(lonely.radius.tolist()) <= {-1, 0}  # no other node can send anything
+        np.testing.assert_array_equal(lonely.whole_field, lonely.radius == 0)
         assert lonely.whole_field.any()
     exposed = certified(build_model("gcn", data), data, threat=NodeFeatureThreat())
     np.testing.assert_allclose(exposed.delta_upper, 0.3, atol=1e-12)

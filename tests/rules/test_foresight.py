@@ -39,13 +39,22 @@ def test_no_other_votes_do_better():
         ([[0.1]], 2, "Nothing can be predicted"),
         ([[0.4]], 20, r"Raise n1 \(`num_estimation`\)"),
         ([[0.5], [0.7]], 3_000, "No number of samples can help"),
-        ([[0.1, 0.2], [0.5, 0.6]], 3_000, "At best 1 of 2 targets .* radius is at least 2"),
-        ([[0.1, 0.5], [0.2, 0.6]], 3_000, "At best 2 of 2 targets .* radius is 1"),
+        ([[0.1, 0.2], [0.5, 0.6]], 3_000, "At best 1 of 2 targets .* and 1 at radius 2, the largest that is looked at"),
+        ([[0.1, 0.5], [0.2, 0.6]], 3_000, "At best 2 of 2 targets .* and none beyond radius 1"),
     ],
 )
 def test_what_it_says(deltas, num_estimation, words):
     found = check_can_certify(deltas, num_estimation=num_estimation, num_classes=3).in_words
     assert re.search(words, found)
+
+
+def test_no_radius_is_larger_than_the_number_who_could_be_hostile():
+    deltas, arguments = [[0.1, 0.1, 0.1], [0.1, 0.2, 0.6]], {"num_estimation": 3_000, "num_classes": 3}
+    found = check_can_certify(deltas, **arguments, num_eligible=[1, 9])
+    assert (found.best_radius.tolist(), found.certifiable.tolist()) == ([1, 2], [2, 1, 0])
+    assert found.in_words.endswith("and none beyond radius 2.")
+    nobody = check_can_certify(deltas, **arguments, num_eligible=[0, 0])
+    assert nobody.in_words.startswith("Nobody could attack")
 
 
 @pytest.mark.parametrize("deltas", [[], [0.1], [[0.2, 0.1]], 0.3])

@@ -206,8 +206,8 @@ def edit_config(run, before, after):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("format_version = 3", "format_version = 2", "format version 3, got 2"),
-        ("format_version = 3", "", "has no format version"),
+        ("format_version = 4", "format_version = 2", "format version 4, got 2"),
+        ("format_version = 4", "", "has no format version"),
         ("alpha = 0.01", "alpha = 0.01\nbeta = 1", "unknown: beta"),
         ("alpha = 0.01", "", "missing: alpha"),
         ("[graph]", "[other]\nx = 1\n[graph]", "sections"),
@@ -229,7 +229,7 @@ def test_an_edited_configuration_is_refused(run, before, after, message):
 def test_other_versions_of_every_file_are_refused(run):
     record = json.loads((run / "summary.json").read_text())
     (run / "summary.json").write_text(json.dumps(record | {"format_version": 99}))
-    with pytest.raises(InvalidFileError, match=r"summary\.json must have format version 3, got 99"):
+    with pytest.raises(InvalidFileError, match=r"summary\.json must have format version 4, got 99"):
         Certificates.load(run)
     (run / "summary.json").write_text(json.dumps(record))
     table = pq.read_table(run / "certificates.parquet")

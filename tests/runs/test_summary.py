@@ -60,7 +60,7 @@ def test_table_counts_all_targets():
 def test_without_labels_no_accuracy():
     c = small_certificates(named=False)
     assert "correct" not in c.summary()
-    assert "clean_accuracy" not in summary_record(c)
+    assert "smoothed_accuracy" not in summary_record(c)
     assert "certified_and_correct" not in summary_record(c)["per_radius"][0]
 
 

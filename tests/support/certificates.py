@@ -7,7 +7,7 @@ import numpy as np
 
 import graycert
 from graycert.certificates import Certificates
-from graycert.rules import certify_votes
+from graycert.rules import certify_votes, status_of
 from graycert.setup import Setup
 
 _SETUP = {field.name for field in dataclasses.fields(Setup)}
@@ -55,10 +55,10 @@ def small_certificates(
     values: dict[str, Any] = {
         "targets": np.arange(num_targets)[::-1].copy(),
         "prediction": votes.prediction,
-        "status": votes.status,
+        "status": status_of(np.minimum(votes.radius, eligible)),
         "p_lower": votes.p_lower,
         "p_upper": votes.p_upper,
-        "radius": votes.radius,
+        "radius": np.minimum(votes.radius, eligible),
         "delta_upper": deltas,
         "receptive_field_size": eligible + 1,
         "num_eligible": eligible,

@@ -20,6 +20,7 @@ from graycert.cli.bounds import bounds_command
 from graycert.cli.certify import certify_command
 from graycert.cli.config_file import type_problem
 from graycert.cli.datasets import datasets
+from graycert.cli.inspect import inspect
 from graycert.cli.report import report
 from graycert.cli.reproduce import reproduce
 from graycert.cli.sweep import sweep
@@ -56,7 +57,7 @@ def build_app() -> App:
         print_error=False,
         result_action="return_value",
     )
-    for command in (certify_command(), train, bounds_command(), verify, report, reproduce, sweep, datasets):
+    for command in (certify_command(), train, bounds_command(), verify, inspect, report, reproduce, sweep, datasets):
         app.command(command)
     return app
 

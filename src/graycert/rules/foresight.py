@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graycert._validation import check_choice, check_integer, check_open_unit
+from graycert._validation import check_choice, check_integer, check_integer_array, check_open_unit
 from graycert.errors import InvalidParameterError
 from graycert.rules.radius import certified_radius
 from graycert.rules.rule import RULES
@@ -22,7 +22,8 @@ class Foresight:
         num_targets: Number of targets.
         best_margin: Largest reachable lower bound on the lead of the majority class, in [-1, 1].
         can_predict: Whether the classifier can do anything but abstain.
-        best_radius: Largest reachable radius per target, -1 if it must abstain, shape (num_targets,).
+        best_radius: Largest reachable radius per target, at most as many as could be hostile to it where that is
+            known; -1 if it must abstain, shape (num_targets,).
         certifiable: For ρ = 1..max_radius, how many targets can reach radius ρ, shape (max_radius,).
         in_words: What that means and, if nothing can be certified, what to change.
     """
@@ -41,7 +42,13 @@ class Foresight:
 
 
 def check_can_certify(
-    delta_upper: ArrayLike, *, num_estimation: int, num_classes: int, alpha: float = 0.01, rule: str = "sound"
+    delta_upper: ArrayLike,
+    *,
+    num_estimation: int,
+    num_classes: int,
+    alpha: float = 0.01,
+    rule: str = "sound",
+    num_eligible: ArrayLike | None = None,
 ) -> Foresight:
     """Say before sampling what the set-up can certify at best.
 
@@ -52,6 +59,7 @@ def check_can_certify(
         num_classes: Number of classes, >= 2.
         alpha: Failure probability per target, in (0, 1).
         rule: "sound", "difference", "event-aware" or "paper".
+        num_eligible: How many could be hostile to each target, >= 0, shape (num_targets,); no radius is larger.
 
     Returns:
         The best reachable lead and radii. No votes with these parameters give a larger radius.
@@ -76,6 +84,8 @@ def check_can_certify(
     deltas = check_delta_upper(delta_upper, num_targets=rows)
     margin = _best_margin(num_estimation, num_classes, alpha, rule)
     best = certified_radius(np.full(rows, margin), deltas)
+    if num_eligible is not None:
+        best = np.minimum(best, check_integer_array("num_eligible", num_eligible, ndim=1, at_least=0))
     certifiable = np.array([np.count_nonzero(best >= radius) for radius in range(1, deltas.shape[1] + 1)])
     return Foresight(
         num_targets=rows,
@@ -106,6 +116,8 @@ def _in_words(
             f"Nothing can be predicted: {samples}, α = {alpha:g} is too strict to tell the classes apart, "
             "so every target abstains. Raise n1 (`num_estimation`) or `alpha`."
         )
+    if best.max() < 1 and margin > 2.0 * smallest:
+        return "Nobody could attack: for no target is there a node that may be hostile."
     if best.max() < 1:
         advice = "Raise n1 (`num_estimation`)."
         if smallest >= 0.5:
@@ -120,8 +132,9 @@ def _in_words(
         )
     reachable = int(np.count_nonzero(best >= 1))
     top = int(best.max())
-    limit = "at least " if top == deltas.shape[1] else ""
-    return (
-        f"At best {reachable:,} of {best.size:,} targets can be certified at radius 1, and the largest "
-        f"reachable radius is {limit}{top}."
+    beyond = (
+        f"{int(np.count_nonzero(best == top)):,} at radius {top}, the largest that is looked at"
+        if top == deltas.shape[1]
+        else f"none beyond radius {top}"
     )
+    return f"At best {reachable:,} of {best.size:,} targets can be certified at radius 1, and {beyond}."

@@ -8,10 +8,15 @@ from numpy.typing import NDArray
 
 from graycert._fields import Field
 from graycert.certificates import ARRAYS, Certificates
+from graycert.runs.who import protect_first_per_target
 from graycert.smoothing import Smoothing
 
-DERIVED = ("class_name", "whole_field")
+DERIVED = ("class_name", "whole_field", "protect_first")
 """Columns that follow from others: written for readers, compared when a table is read."""
+
+
+LISTS = ("protect_first",)
+"""Columns with a list of texts per target."""
 
 
 def to_columns(certificates: Certificates) -> dict[str, Any]:
@@ -29,6 +34,8 @@ def to_columns(certificates: Certificates) -> dict[str, Any]:
             columns["class_name"] = [names[index] for index in array]
         if spec.name == "radius":
             columns["whole_field"] = certificates.whole_field
+            if certificates.attackers is not None:
+                columns["protect_first"] = protect_first_per_target(certificates)
     return columns
 
 

@@ -16,7 +16,7 @@ from graycert.setup import Setup
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 PARTS: dict[str, Mapping[str, type[Parameters]]] = {"smoothing": SMOOTHINGS, "threat": THREATS, "draws": DRAWS}
 """Sections that hold the parameters of one of several classes, and its name."""

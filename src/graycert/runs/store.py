@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from graycert._files import is_no_room
 from graycert.certificates import Certificates
 from graycert.errors import GraycertError, InvalidFileError, WriteError
-from graycert.runs.columns import DERIVED, from_columns, to_columns
+from graycert.runs.columns import DERIVED, LISTS, from_columns, to_columns
 from graycert.runs.config_file import FORMAT_VERSION, check_version, config_text, read_config, stored_setup
 from graycert.runs.damaged import one_error
 from graycert.runs.page import render_report
@@ -205,7 +205,10 @@ def _write_table(certificates: Certificates, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {name: pa.array(values) for name, values in to_columns(certificates).items()}
+    columns = {
+        name: pa.array(values, type=pa.list_(pa.string()) if name in LISTS else None)
+        for name, values in to_columns(certificates).items()
+    }
     metadata = {_VERSION_KEY: str(FORMAT_VERSION).encode()}
     table = pa.table(columns).replace_schema_metadata(metadata)
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)
@@ -228,6 +231,9 @@ def _read_table(path: Path) -> dict[str, Any]:
     for name in table.column_names:
         if table[name].null_count:
             raise InvalidFileError(f"{path}: column `{name}` must have no empty cells. {AGAIN}")
+        if pa.types.is_list(table.schema.field(name).type):
+            columns[name] = table[name].to_pylist()
+            continue
         is_text = pa.types.is_string(table.schema.field(name).type)
         values = table[name].to_pylist() if is_text else table[name].to_numpy()
         columns[name] = np.array(values, dtype=np.str_) if is_text else values
@@ -296,10 +302,17 @@ def _check_agreement(folder: Path, loaded: Certificates, columns: dict[str, Any]
         unknown = sorted(set(columns) - set(expected)) or "another order"
         raise InvalidFileError(f"{folder / TABLE} must have the columns of a run, got {unknown}. {AGAIN}")
     for name in DERIVED:  # not read, so they must not say something else
-        if name in expected and not np.array_equal(np.asarray(expected[name]), columns[name]):
+        if name in expected and not _is_same(expected[name], columns[name]):
             raise InvalidFileError(f"{folder / TABLE}: column `{name}` contradicts the others. {AGAIN}")
     if summary.get("num_targets") != len(loaded):
         raise InvalidFileError(
             f"{folder / SUMMARY} is about {summary.get('num_targets')!r} targets, the other files about "
             f"{len(loaded)}. They come from different runs."
         )
+
+
+def _is_same(expected: Any, stored: Any) -> bool:
+    """Return whether two columns are equal, of texts in lists too."""
+    if isinstance(stored, list):
+        return bool(expected == stored)
+    return np.array_equal(np.asarray(expected), stored)

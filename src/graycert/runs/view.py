@@ -8,11 +8,13 @@ import numpy as np
 from graycert._parameters import Parameters
 from graycert._phases import time_in_words
 from graycert.certificates import Certificates
+from graycert.metrics.cost import COST_RADII
+from graycert.runs.cost import cost, cost_paragraphs, cost_tables, warnings_of
 from graycert.runs.page import Curve, ReportView, Table
+from graycert.runs.shares import percent, percent_upward
+from graycert.runs.who import COLUMNS, knows_attackers, note, protect_first, protect_first_per_target, rows_of
 from graycert.runs.words import (
     NOT_SOUND,
-    percent,
-    percent_upward,
     ratio_texts,
     shown_rows,
     statement,
@@ -31,6 +33,12 @@ def report_view(certificates: Certificates, *, shown_targets: int = SHOWN_TARGET
     return ReportView(
         title=_title(c),
         warning="" if c.setup.the_rule.is_sound else NOT_SOUND,
+        alarms=warnings_of(c),
+        cost=cost_paragraphs(c),
+        breakdowns=tuple(
+            (each.title, Table(columns=each.columns, rows=each.rows, note=each.note)) for each in cost_tables(c)
+        ),
+        protect=_protect(c),
         statement=statement(c),
         figures_at_a_glance=_figures_at_a_glance(c),
         settings=_settings(c),
@@ -49,7 +57,7 @@ def _title(c: Certificates) -> str:
 
 def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
     total = len(c)
-    certified = int(np.count_nonzero(c.radius >= 1))
+    certified = int(np.count_nonzero(c.radius >= np.minimum(1, c.num_eligible)))
     holds = "hold" if c.setup.the_rule.is_sound else "said to hold, without proof,"
     figures = [
         (f"{total:,}", "targets"),
@@ -60,9 +68,14 @@ def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
         ),
         (percent_upward(int(np.count_nonzero(c.radius < 0)), total), "abstained: no prediction"),
     ]
-    if c.labels is not None:
-        correct = int(np.count_nonzero((c.prediction == c.labels) & (c.radius >= 0)))
-        figures.insert(1, (percent(correct, total), "predicted correctly (clean accuracy)"))
+    found = cost(c)
+    if found.labelled:
+        of = found.total
+        figures[1:1] = [
+            *([(percent(of.as_trained, of.targets), "correct as trained")] if of.as_trained is not None else []),
+            (percent(of.smoothed, of.targets), "correct when smoothed"),
+            (percent(of.certified[0], of.targets), f"certified and correct at ρ = {COST_RADII[0]}"),
+        ]
     return tuple(figures)
 
 
@@ -158,6 +171,14 @@ def _curves(c: Certificates) -> tuple[Curve, ...]:
     )
 
 
+def _protect(c: Certificates) -> Table | None:
+    """Return the nodes that limit the most targets, where some are known."""
+    if not knows_attackers(c):
+        return None
+    found = protect_first(c)
+    return Table(columns=COLUMNS, rows=tuple(rows_of(found)), note=note(found))
+
+
 def _targets(c: Certificates, shown: int) -> Table:
     order = np.lexsort((c.targets, -c.radius))[:shown]
     columns = [
@@ -175,22 +196,20 @@ def _targets(c: Certificates, shown: int) -> Table:
     if c.p_lower is not None:
         note += " Bounds: of the reported class from below, of every other class from above, rounded outward."
     if c.attackers is not None:
-        note += " Protect first: node indices of the most harmful set that is one larger than the radius."
+        note += " Protect first: the nodes of the most harmful set that is one larger than the radius."
     if rest:
         note += f" {rest:,} more targets are in certificates.parquet."
-    return Table(columns=tuple(columns), rows=tuple(_target(c, int(index)) for index in order), note=note)
+    protect = protect_first_per_target(c)
+    rows = tuple(_target(c, int(index), protect[index]) for index in order)
+    return Table(columns=tuple(columns), rows=rows, note=note)
 
 
-def _protect(c: Certificates, index: int) -> str:
-    """Name the nodes of the set that comes closest to breaking the certificate."""
-    if c.attackers is None:
-        return ""
-    nodes = c.attackers[index][c.attackers[index] >= 0]
-    shown = ", ".join(str(node) for node in nodes[:SHOWN_ATTACKERS])
-    return shown if nodes.size <= SHOWN_ATTACKERS else f"{shown}, ..."
+def _shown_names(names: list[str]) -> str:
+    shown = ", ".join(names[:SHOWN_ATTACKERS])
+    return shown if len(names) <= SHOWN_ATTACKERS else f"{shown}, ..."
 
 
-def _target(c: Certificates, index: int) -> tuple[str, ...]:
+def _target(c: Certificates, index: int, protect: list[str]) -> tuple[str, ...]:
     names = c.setup.class_names
 
     def class_text(number: int) -> str:
@@ -212,5 +231,5 @@ def _target(c: Certificates, index: int) -> tuple[str, ...]:
         cells.append(f"{np.floor(c.p_lower[index] * 10_000) / 10_000:.4f}")
         cells.append(f"{np.ceil(c.p_upper[index] * 10_000) / 10_000:.4f}")
     if c.attackers is not None:
-        cells.append(_protect(c, index))
+        cells.append(_shown_names(protect))
     return (*cells, str(c.status[index]))

@@ -1,16 +1,23 @@
 """What the certificates say, in plain words, and how many targets hold at each radius."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from graycert.certificates import Certificates
 from graycert.draws import Draws, UntilDecided
-from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio, clean_accuracy
+from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio
+from graycert.runs.cost import cost, cost_paragraphs, cost_record, cost_tables, warnings_of
+from graycert.runs.shares import aligned, percent, percent_upward
+from graycert.runs.who import knows_attackers, protect_first
 from graycert.setup import Setup
 
 MOST_GROUPS = 10
 """Budgets of groups that are named in a sentence."""
+
+FIRST_NAMED = 5
+"""Nodes to protect first that a summary names."""
 
 MOST_RADII = 1_000
 """Rows of the table of ratios, where every radius is known."""
@@ -177,28 +184,6 @@ def ratio_table(certificates: Certificates) -> list[dict[str, Any]]:
     return rows
 
 
-def percent(count: int, total: int) -> str:
-    """Return a share in percent with one decimal, never rounded up.
-
-    Example:
-        >>> percent(2, 3), percent(999_999, 1_000_000), percent(0, 0)
-        ('66.6 %', '99.9 %', '0.0 %')
-    """
-    tenths = 1_000 * count // total if total else 0
-    return f"{tenths // 10}.{tenths % 10} %"
-
-
-def percent_upward(count: int, total: int) -> str:
-    """Return a share of something bad in percent with one decimal, never rounded down.
-
-    Example:
-        >>> percent_upward(1, 3_000)
-        '0.1 %'
-    """
-    tenths = -(-1_000 * count // total) if total else 0
-    return f"{tenths // 10}.{tenths % 10} %"
-
-
 def shown_rows(certificates: Certificates) -> list[dict[str, Any]]:
     """Return the rows of the ratio table up to the first radius at which no target is left."""
     rows = ratio_table(certificates)
@@ -238,25 +223,30 @@ def table_note(certificates: Certificates) -> str:
 
 
 def summary_text(certificates: Certificates) -> str:
-    """Return the statement and the table as text for a terminal."""
-    columns, rows = ratio_texts(certificates)
-    widths = [max(len(text) for text in texts) for texts in zip(columns, *rows, strict=True)]
-    lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in (columns, *rows)]
-    warning = [NOT_SOUND] if not certificates.setup.the_rule.is_sound else []
-    accuracy = []
-    if certificates.labels is not None:
-        share = clean_accuracy(certificates.radius, prediction=certificates.prediction, labels=certificates.labels)
-        correct = round(share * len(certificates))
-        accuracy = [f"Clean accuracy (abstaining is wrong): {percent(correct, len(certificates))}."]
+    """Return what it costs, what is proved, and the table, as text for a terminal; warnings come first."""
+    unsound = [NOT_SOUND] if not certificates.setup.the_rule.is_sound else []
     parts = [
-        *warning,
+        *unsound,
+        *(f"WARNING: {each}" for each in warnings_of(certificates)),
+        *cost_paragraphs(certificates),
+        *(f"{each.title}:\n{aligned(each.columns, list(each.rows))}" for each in cost_tables(certificates)),
+        *(each.note for each in cost_tables(certificates)[:1]),
         *statement(certificates),
-        *accuracy,
-        "\n".join(lines),
+        aligned(*ratio_texts(certificates)),
         table_note(certificates),
-        *warning,
+        *([_whom_to_protect(certificates)] if knows_attackers(certificates) else []),
+        *unsound,
     ]
     return "\n\n".join(parts)
+
+
+def _whom_to_protect(c: Certificates) -> str:
+    found = protect_first(c, top=FIRST_NAMED)
+    named = ", ".join(f"{each.name} ({each.targets:,} targets)" for each in found.nodes)
+    return (
+        f"Protect first, because they limit the most targets: {named}. More of it: certificates.protect_first(data), "
+        "graycert inspect."
+    )
 
 
 def _collective_record(c: Certificates) -> list[dict[str, Any]]:
@@ -287,10 +277,14 @@ def summary_record(certificates: Certificates) -> dict[str, Any]:
         "num_whole_field": int(np.count_nonzero(c.whole_field)),
         "abstain_ratio": abstain_ratio(c.radius),
         "per_radius": ratio_table(c),
+        "warnings": list(warnings_of(c)),
+        "cost": cost_record(c),
+        "protect_first": [asdict(each) for each in protect_first(c).nodes] if knows_attackers(c) else [],
     }
     for_none, total = c.votes_for_no_class
     if for_none:
         record["share_for_no_class"] = for_none / total
-    if c.labels is not None:
-        record["clean_accuracy"] = clean_accuracy(c.radius, prediction=c.prediction, labels=c.labels)
+    found = cost(c)
+    if found.labelled:
+        record["smoothed_accuracy"] = found.total.smoothed / found.total.targets
     return record

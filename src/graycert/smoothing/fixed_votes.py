@@ -9,21 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._progress import Advance, progress_bar
-from graycert._types import FloatArray, IntArray
+from graycert._types import IntArray
 from graycert.draws import Draws
 from graycert.problem import Problem
 from graycert.rules import check_can_certify
 from graycert.sampling.engine import Engine
 from graycert.sampling.streams import Purpose
 from graycert.smoothing.open_votes import refuse_open_votes
-from graycert.smoothing.protocol import Arrays
+from graycert.smoothing.protocol import Arrays, FromGraph
 from graycert.statistics import EstimationVotes, SelectionVotes
 
 
-def foresee(problem: Problem, delta_upper: FloatArray, *, num_classes: int, num_estimation: int) -> None:
+def foresee(problem: Problem, found: FromGraph, *, num_classes: int, num_estimation: int) -> None:
     """Say what votes can certify at best; warn where nothing can be certified, whatever they are."""
     foresight = check_can_certify(
-        delta_upper,
+        found.arrays["delta_upper"],
+        num_eligible=found.arrays["num_eligible"],
         num_estimation=num_estimation,
         num_classes=num_classes,
         alpha=problem.level,
@@ -31,7 +32,7 @@ def foresee(problem: Problem, delta_upper: FloatArray, *, num_classes: int, num_
     )
     if problem.execution.say is not None:
         problem.execution.say(foresight.in_words)
-    elif not foresight.can_certify:
+    elif not foresight.can_certify and found.arrays["num_eligible"].any():
         warnings.warn(foresight.in_words, stacklevel=4)
 
 

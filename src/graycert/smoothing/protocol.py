@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graycert._fields import Field
 from graycert._parameters import Parameters
-from graycert._types import IntArray
+from graycert._types import BoolArray, FloatArray, IntArray
 from graycert._validation import check_choice
 from graycert.draws import AnyDraws, Draws, UntilDecided
 from graycert.errors import InvalidParameterError, UnsoundSetupError
@@ -177,6 +177,20 @@ class Smoothing(Parameters, ABC):
             "Radii are lower bounds: Δ̄(ρ), the probability that a hostile message arrives, is bounded from above "
             f"(bound '{setup.bound}'), so a prediction may hold further than stated."
         )
+
+    def nothing_shown(self, receptive_field_size: IntArray) -> FloatArray | None:
+        """Return a lower bound on the share of draws in which no node in a field shows its features.
+
+        What a skip connection shows of the target itself, past the smoothing, does not count. None where nothing is
+        known.
+        """
+        del receptive_field_size
+        return None
+
+    def shows_trusted(self, trusted: BoolArray) -> bool:
+        """Return whether features of these nodes are never hidden, so that more of them make another smoothing."""
+        del trusted
+        return False
 
     @property
     def method(self) -> Method:

@@ -47,7 +47,7 @@ def test_is_the_composition_of_its_parts(scope, min_distance, trusted):
         assert found.num_eligible[row] == numbers["num_eligible"]
         np.testing.assert_array_equal(found.delta_upper[row], levine_delta(max_radius=4, **numbers))
     again = certify_votes(*found.votes, found.delta_upper, alpha=0.05, belongs_to="the same run")
-    np.testing.assert_array_equal(found.radius, again.radius)
+    np.testing.assert_array_equal(found.radius, np.minimum(again.radius, found.num_eligible))
     np.testing.assert_array_equal(found.prediction, again.prediction)
     assert found.targets.tolist() == [9, 2, 13, 4]
     assert found.selection_votes.sum(axis=1).tolist() == [20] * 4

@@ -44,6 +44,10 @@ class ReportView:
         ratios: Certified ratio and accuracy per radius.
         curves: The same as curves.
         targets: The first targets by radius.
+        alarms: What makes the certified classifier useless, though its certificates hold.
+        cost: Paragraphs that say what the guarantee costs in accuracy.
+        protect: The nodes that limit the most targets, or None.
+        breakdowns: (title, table) of the same by class and degree.
     """
 
     title: str
@@ -54,3 +58,7 @@ class ReportView:
     ratios: Table
     curves: tuple[Curve, ...]
     targets: Table
+    alarms: tuple[str, ...] = ()
+    cost: tuple[str, ...] = ()
+    breakdowns: tuple[tuple[str, Table], ...] = ()
+    protect: Table | None = None

@@ -9,6 +9,7 @@ from graycert.certificates import Certificates
 from graycert.errors import GraycertError
 from graycert.problem import Problem
 from graycert.runs.store import MODEL_FILES
+from graycert.runs.verify.as_trained import compare_as_trained
 from graycert.runs.verify.findings import VerificationCheck
 from graycert.runs.verify.stored_files import stored_hash
 
@@ -56,6 +57,7 @@ def ask_model(stored: Certificates, graph: Any, model: "nn.Module") -> Iterator[
     if s.convolution is not None and known is not None:
         yield _equal("model: convolution", s.convolution, known)
     yield from _same_weights(stored, model)
+    yield from compare_as_trained(stored, graph, model)
     if not isinstance(model, InterceptionGNN):
         return
     config = model.config

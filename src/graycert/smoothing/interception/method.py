@@ -114,7 +114,7 @@ class InterceptionMethod(Method):
         draws = the_draws(problem)
         foresee(
             problem,
-            found.arrays["delta_upper"],
+            found,
             num_classes=engine.num_classes,
             num_estimation=draws.num_estimation,
         )

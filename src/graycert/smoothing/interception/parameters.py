@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graycert._fields import Field
 from graycert._parameters import parameter
-from graycert._types import NO_CLASS, BoolArray, FloatArray
+from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray
 from graycert._validation import check_mask, check_probability
 from graycert.draws import Draws, UntilDecided
 from graycert.errors import InvalidParameterError
@@ -221,6 +221,15 @@ class InterceptionSmoothing(Smoothing):
             f"deleted with probability p_d = {self.delete_in_words} and the features of each node are ablated with "
             f"probability p_a = {self.ablate_in_words}; nothing is said about the model without smoothing."
         )
+
+    def nothing_shown(self, receptive_field_size: IntArray) -> FloatArray:
+        """Return the chance that all nodes of a field are ablated; of several p_a the smallest counts."""
+        lowest = float(np.min(self.p_ablate)) if np.size(self.p_ablate) else 0.0
+        return np.asarray(lowest ** receptive_field_size.astype(np.float64))
+
+    def shows_trusted(self, trusted: BoolArray) -> bool:
+        """Return whether none of these nodes is ever ablated, as `with_trusted` makes it."""
+        return bool(trusted.any()) and not isinstance(self.p_ablate, float) and not self.p_ablate[trusted].any()
 
     def with_canonical_edges(self, reorder: Callable[[NDArray[Any]], NDArray[Any]]) -> "InterceptionSmoothing":
         """Return the smoothing with p_d in another order of edges."""

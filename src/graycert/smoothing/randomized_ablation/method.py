@@ -73,7 +73,7 @@ class RandomizedAblationMethod(Method):
         setup = classified(problem, num_classes=engine.num_classes, engine=engine.name)
         foresee(
             problem,
-            found.arrays["delta_upper"],
+            found,
             num_classes=engine.num_classes,
             num_estimation=the_draws(problem).num_estimation,
         )

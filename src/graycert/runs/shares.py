@@ -1,0 +1,40 @@
+"""Shares as texts, rounded to the side that promises less."""
+
+
+def percent(count: int, total: int) -> str:
+    """Return a share in percent with one decimal, never rounded up.
+
+    Example:
+        >>> percent(2, 3), percent(999_999, 1_000_000), percent(0, 0)
+        ('66.6 %', '99.9 %', '0.0 %')
+    """
+    tenths = 1_000 * count // total if total else 0
+    return f"{tenths // 10}.{tenths % 10} %"
+
+
+def percent_upward(count: int, total: int) -> str:
+    """Return a share of something bad in percent with one decimal, never rounded down.
+
+    Example:
+        >>> percent_upward(1, 3_000)
+        '0.1 %'
+    """
+    tenths = -(-1_000 * count // total) if total else 0
+    return f"{tenths // 10}.{tenths % 10} %"
+
+
+def percent_of(share: float) -> str:
+    """Return a share in [0, 1] in percent with one decimal, never rounded up but for the last bits of a float.
+
+    Example:
+        >>> percent_of(0.29), percent_of(0.77999)
+        ('29.0 %', '77.9 %')
+    """
+    return percent(int(share * 1_000 + 1e-9), 1_000)
+
+
+def aligned(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a table for a terminal, every cell to the right."""
+    widths = [max(len(text) for text in texts) for texts in zip(columns, *rows, strict=True)]
+    lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in (columns, *rows)]
+    return "\n".join(lines)
