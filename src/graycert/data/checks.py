@@ -47,7 +47,7 @@ def validate_data(data: Data, *, need_features: bool = True, need_labels: bool =
     _check_names(data, num_nodes)
 
 
-_BATCH = ("n_id", "input_id", "batch_size", "e_id")
+BATCH_ATTRIBUTES = ("n_id", "input_id", "batch_size", "e_id")
 
 
 def refuse_batch(data: Any) -> None:
@@ -56,7 +56,7 @@ def refuse_batch(data: Any) -> None:
     Raises:
         UnsoundSetupError: ``batch-not-graph``.
     """
-    found = next((name for name in _BATCH if data.get(name) is not None), None)
+    found = next((name for name in BATCH_ATTRIBUTES if data.get(name) is not None), None)
     if found is not None:
         raise UnsoundSetupError(
             "batch-not-graph",
