@@ -11,7 +11,7 @@ from torch_geometric.data import Data, HeteroData
 from graycert._types import IntArray
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.heterogeneous.classifier import EDGE_TYPE, HeteroClassifier, takes_values, token_row
-from graycert.heterogeneous.one_graph import nodes_of_type, one_graph, target_type_of
+from graycert.heterogeneous.one_graph import nodes_of_type, one_graph, target_type_of, typed_nodes
 from graycert.heterogeneous.probabilities import smoothing_on_one_graph
 from graycert.heterogeneous.same_function import SLUG, difference
 from graycert.models.calling import AdaptedClassifier
@@ -51,6 +51,7 @@ class AskedOfTypes:
             UnsoundSetupError: ``edge-inputs-unsaid``, ``batch-not-graph``, ``skip-not-local``.
         """
         _check_model(model)
+        typed_nodes(data)
         chosen = _chosen(model, data, edge_inputs)
         target_type = target_type_of(data, targets)
         made, widths = one_graph(data, target_type=target_type, edge_inputs=chosen)
@@ -168,9 +169,12 @@ def _chosen(model: nn.Module, data: HeteroData, names: Sequence[str] | None) -> 
         )
     if names is None:
         stored = dict.fromkeys(
-            key for store in data.edge_stores for key in store if key != "edge_index" and store.is_edge_attr(key)
+            name
+            for store in data.edge_stores
+            for name, value in store.items()
+            if isinstance(value, Tensor) and value.shape[:1] == store.edge_index.shape[1:]
         )
-        found = tuple(name for name in stored if name != EDGE_TYPE and takes_values(model, name))
+        found = tuple(name for name in stored if takes_values(model, name))
         if found:
             raise UnsoundSetupError(
                 "edge-inputs-unsaid",

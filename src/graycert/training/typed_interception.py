@@ -1,5 +1,6 @@
 """Interception of messages in a graph with node types and relations, or in a batch of one."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -32,12 +33,14 @@ def intercept_types(data: HeteroData, smoothing: InterceptionSmoothing, token: A
     relation_of = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts, dtype=torch.long))
     drawn = draw(smoothing_on_one_graph(smoothing, types, edges, relation_of), edges, sum(types.num_nodes))
     kept = dict(zip(types.relations, torch.split(drawn.kept[0], counts), strict=True))
-    made: HeteroData = data.edge_subgraph(
+    plain = copy.copy(data)
+    for store in plain.edge_stores:
+        store.pop("num_sampled_edges", None)  # a list, which is no value per edge however long it is
+    made: HeteroData = plain.edge_subgraph(
         {relation: mask.to(data[relation].edge_index.device) for relation, mask in kept.items()}
     )
-    if any(store.get("num_sampled_edges") is not None for store in data.edge_stores):
-        for relation, mask in kept.items():
-            _count_again(made, data, relation, mask)
+    for relation, mask in kept.items():
+        _count_again(made, data, relation, mask)
     row = token_row(token, types)
     for name in types.node_types:
         x = data[name].x
