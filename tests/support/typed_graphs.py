@@ -54,38 +54,3 @@ class Convs(nn.Module):
     def forward(self, x_dict, edge_index_dict):
         hidden = {name: rows.relu() for name, rows in self.first(x_dict, edge_index_dict).items()}
         return self.second(hidden, edge_index_dict)
-
-
-class OneRelation(nn.Module):
-    """One step over all relations into papers, which a few lines can compute again."""
-
-    def __init__(self):
-        super().__init__()
-        self.own = nn.Linear(PAPER, CLASSES)
-        self.theirs = nn.ModuleDict({"writes": nn.Linear(AUTHOR, CLASSES), "reviews": nn.Linear(AUTHOR, CLASSES)})
-        self.add = pyg.SimpleConv("sum")
-
-    def forward(self, x_dict, edge_index_dict):
-        out = self.own(x_dict["paper"])
-        for relation in (WRITES, REVIEWS):
-            sent = self.theirs[relation[1]](x_dict["author"])
-            out = out + self.add((sent, out), edge_index_dict[relation])
-        return out
-
-
-class ToHetero(nn.Module):
-    """What `to_hetero` is given."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = pyg.SAGEConv((-1, -1), 8), pyg.SAGEConv((-1, -1), CLASSES)
-
-    def forward(self, x, edge_index):
-        return self.second(self.first(x, edge_index).relu(), edge_index)
-
-
-def to_hetero(data):
-    model = pyg.to_hetero(ToHetero(), data.metadata())
-    with torch.no_grad():
-        model(data.x_dict, data.edge_index_dict)
-    return model

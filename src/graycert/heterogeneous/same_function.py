@@ -19,8 +19,8 @@ _DELETED = (0.0, 0.5, 0.9)
 def difference(classifier: HeteroClassifier, data: Data) -> str | None:
     """Say what is wrong with a model that gives other scores on one graph than on the graph with its types.
 
-    The one graph leaves out nodes of other types that no edge shows, and gives nodes without edges a copy of every
-    type. A model that notices reads how many nodes there are, or sums over all of them.
+    There nodes without edges have a copy of every type, and nodes without in-edges one of the target type. A model that
+    notices reads how many nodes there are, or sums over all of them.
 
     Args:
         classifier: The model on the one graph.
@@ -48,10 +48,10 @@ def difference(classifier: HeteroClassifier, data: Data) -> str | None:
             scale = float(theirs.nan_to_num(0.0, 0.0, 0.0).abs().amax())
             if not torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * scale, equal_nan=True):
                 return (
-                    "Scores changed when nodes without edges were left out of a type, or added to it: the model reads "
-                    "how many nodes a type has, or a mean, a norm or an attention over all of them (as the semantic "
-                    "attention of HANConv), through which a hostile node is heard without an edge. Let messages move "
-                    "along edges alone."
+                    "Scores changed when nodes without edges were added to a type: the model reads how many nodes a "
+                    "type has, or a mean, a norm or an attention over all of them (as the semantic attention of "
+                    "HANConv), through which a hostile node is heard without an edge. Let messages move along edges "
+                    "alone."
                 )
     return None
 
