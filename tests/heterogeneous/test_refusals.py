@@ -47,6 +47,7 @@ def as_sparse_matrix(data):
         (lacks_features, r"data\['author'\].x.*torch.ones\(num_nodes, 1\).*eligible_types"),
         (as_sparse_matrix, "got `adj_t`. Convert it"),
         (lambda data: setattr(data["author"], "x", data["author"].x.double()), "same type as those of every other"),
+        (lambda data: data["author"].x.fill_(float("nan")), r"data\['author'\].x.*finite, got nan at node 0"),
         (lambda data: setattr(data["author"], "x", data["author"].x[0]), r"got torch.float32 of shape \(5,\)"),
         (lambda data: setattr(data[CITES], "edge_index", data[CITES].edge_index + 5), r"must lie in \[0, 23\]"),
         (lambda data: setattr(data["author"], "y", torch.zeros(18).long()), "2 types have labels"),
@@ -117,6 +118,23 @@ def test_a_graph_without_types_has_no_probabilities_per_type():
         graycert.certify(model, zoo_graph(), smoothing=UNIFORM, threat=threat, **plain)
     with pytest.raises(InvalidParameterError, match="distinct node types"):
         graycert.NodeFeatureThreat(eligible_types="paper")
+
+
+def test_another_floating_type_is_named():
+    data = typed_graph()
+    for name in data.node_types:
+        data[name].x = data[name].x.double()
+    with pytest.raises(InvalidParameterError, match=r"holds float32.*model.to\(torch.float64\)"):
+        certify(data=data)
+
+
+def test_probabilities_by_type_are_values_like_others():
+    one, two = (graycert.InterceptionSmoothing(p_delete={WRITES: 0.2}, p_ablate={"paper": p}) for p in (0.1, 0.2))
+    assert one != two
+    assert len({one, two, graycert.InterceptionSmoothing(p_delete={WRITES: 0.2}, p_ablate={"paper": 0.1})}) == 2
+    assert repr(two) == "InterceptionSmoothing(p_delete=0.2..0.2 (per type), p_ablate=0.2..0.2 (per type))"
+    with pytest.raises(TypeError):
+        one.p_ablate["paper"] = 0.5
 
 
 def test_a_batch_of_a_loader():

@@ -25,8 +25,9 @@ def validate_data(data: Data, *, need_features: bool = True, need_labels: bool =
     """
     if not isinstance(data, Data):
         raise InvalidParameterError(
-            f"`data` must be a torch_geometric.data.Data, got {type(data).__name__}. Graphs with several "
-            "node types, batches and tuples are not supported; graycert.load_graph reads files and tables."
+            f"`data` must be a torch_geometric.data.Data, got {type(data).__name__}. A HeteroData is taken "
+            "by certify, audit_model, train and verify alone; batches and tuples are not supported; "
+            "graycert.load_graph reads files and tables."
         )
     num_nodes = count_nodes(data)
     _check_edges(_edges_of(data), num_nodes)

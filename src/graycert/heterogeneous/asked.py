@@ -15,6 +15,7 @@ from graycert.heterogeneous.one_graph import nodes_of_type, one_graph, target_ty
 from graycert.heterogeneous.probabilities import smoothing_on_one_graph
 from graycert.heterogeneous.same_function import SLUG, difference
 from graycert.models.calling import AdaptedClassifier
+from graycert.models.precision import check_precision
 from graycert.models.protocol import has_skip
 
 
@@ -99,8 +100,10 @@ class AskedOfTypes:
         """Refuse a model that computes something else on the one graph.
 
         Raises:
+            InvalidParameterError: If it cannot be called on the graph.
             UnsoundSetupError: ``reads-other-nodes``.
         """
+        check_precision(self.model, self.data, edge_inputs=self.edge_inputs)
         reason = difference(self.model, self.data)
         if reason is not None:
             raise UnsoundSetupError(SLUG, reason)

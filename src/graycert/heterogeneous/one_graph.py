@@ -106,15 +106,22 @@ def _check_features(data: HeteroData, name: str) -> None:
             f"let forward use these rows; NodeFeatureThreat(eligible_types=...) says that nodes of type {name!r} are "
             "not hostile."
         )
-    if not isinstance(x, Tensor) or x.layout != torch.strided or x.dim() != 2 or 0 in x.shape:
+    if not isinstance(x, Tensor) or x.layout != torch.strided or x.dim() != 2 or not x.size(1):
         found = f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
         raise InvalidParameterError(
-            f"`data[{name!r}].x` must be a dense tensor of shape (num_nodes >= 1, num_features >= 1), got {found}."
+            f"`data[{name!r}].x` must be a dense tensor of shape (num_nodes, num_features >= 1), got {found}."
         )
     if not x.is_floating_point() or x.dtype != data[data.node_types[0]].x.dtype:
         raise InvalidParameterError(
             f"`data[{name!r}].x` must hold floats of the same type as those of every other node type, got {x.dtype}. "
             f"Convert it: data[{name!r}].x = data[{name!r}].x.float()."
+        )
+
+    if not bool((finite := torch.isfinite(x)).all()):
+        node, column = (int(i) for i in (~finite).nonzero()[0])
+        raise InvalidParameterError(
+            f"`data[{name!r}].x` must be finite, got {float(x[node, column])} at node {node}, column {column}. Replace "
+            "missing values before certifying, e.g. by the column's mean."
         )
 
 

@@ -134,6 +134,6 @@ def _papers_drawn(model: Any, data: Data, x: Tensor) -> Tensor:
     model(typed.x_dict, typed.edge_index_dict)
     found = model(typed.x_dict, {relation: edges[:, :0] for relation, edges in typed.edge_index_dict.items()})
     found = found["paper"] if isinstance(found, dict) else found
-    scores = found.new_zeros(x.size(0), found.size(1))
+    scores: Tensor = found.new_zeros(x.size(0), found.size(1))
     scores[_papers(data)] = found
     return scores
