@@ -137,7 +137,8 @@ def generated_graph(num_nodes: int, seed: int = 0) -> HeteroData:
         own = by_kind[within + (counts.cumsum(0) - counts)[kind]]
         anybody = torch.randint(sizes[source], receivers.shape, generator=generator)
         picked = torch.where(torch.rand(receivers.numel(), generator=generator) < 0.8, own, anybody)
-        return torch.unique(torch.stack([picked, receivers]), dim=1)
+        edges: Tensor = torch.unique(torch.stack([picked, receivers]), dim=1)
+        return edges
 
     data[WRITES].edge_index = partners("author", 5)
     data[WRITTEN_BY].edge_index = data[WRITES].edge_index.flip(0)

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from graycert._fields import Field
 from graycert._parameters import parameter
@@ -151,6 +151,12 @@ class InterceptionSmoothing(Smoothing):
     p_ablate: float | FloatArray = parameter(
         help="Chance of ablating a node's features.", label="Node ablation p_a", option=float, per="node"
     )
+
+    if TYPE_CHECKING:  # what may be handed in; it is checked, and arrays and dicts are copied
+
+        def __init__(
+            self, *, p_delete: ArrayLike | Mapping[Any, float], p_ablate: ArrayLike | Mapping[str, float]
+        ) -> None: ...
 
     def axes(self, setup: "Setup") -> dict[str, int]:
         """Return how many samples have a prediction."""
