@@ -95,7 +95,10 @@ class Parameters:
 
     def __hash__(self) -> int:
         values, arrays = self.stored()
-        return hash((type(self), *values.items(), *((name, value.tobytes()) for name, value in arrays.items())))
+        plain = [
+            (name, tuple(value.items()) if isinstance(value, Mapping) else value) for name, value in values.items()
+        ]
+        return hash((type(self), *plain, *((name, value.tobytes()) for name, value in arrays.items())))
 
 
 def _placeholder(field: dataclasses.Field[Any]) -> str:

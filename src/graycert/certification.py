@@ -77,11 +77,13 @@ def certify(
     Args:
         model: ``forward(x, edge_index)`` -> class scores (num_nodes, num_classes); see `graycert.models.protocol`.
         data: Graph (`torch_geometric.data.Data`) with ``x`` and ``edge_index``; ``y``, ``node_ids`` and
-            ``class_names`` are carried into the result.
+            ``class_names`` are carried into the result. Or a `torch_geometric.data.HeteroData`, for a model that is
+            called with ``x_dict`` and ``edge_index_dict``, see docs/heterogeneous.md.
         smoothing: What the classifier is smoothed over: one of ``graycert.smoothing.SMOOTHINGS``.
         threat: The adversary that the statement is about: one of ``graycert.threats.THREATS``.
         targets: Distinct node indices, shape (num_targets,), a boolean mask, shape (num_nodes,), or names in
-            ``data.node_ids``; default all nodes.
+            ``data.node_ids``; default all nodes. Of a ``HeteroData`` a dict with one node type and these of it; by
+            default the type that has labels.
         draws: `Draws`, or `UntilDecided` to stop for a target once its radius is decided; default what the smoothing
             needs, None where nothing is drawn.
         rule: How votes are concluded from, see ``graycert.rules.RULES``; default the smoothing's own. "sound" bounds
@@ -94,7 +96,8 @@ def certify(
         max_radius: Largest radius looked at, >= 1; None goes as far as a certificate can.
         seed: Seeds all draws; the same seed gives the same votes for every batch size and thread count.
         num_layers: Number k of propagation steps; default counted by the audit.
-        ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros.
+        ablation_token: Features of an ablated node (num_features,); default the model's own, else zeros. Of a
+            ``HeteroData`` a dict by node type.
         audit: Report of `audit_model` on the same model, features, edges and token in this process, so that the model
             is not audited again; another one is refused.
         edge_inputs: Which values per edge of ``data`` the model is given; () for none, as it must be said where
@@ -108,15 +111,22 @@ def certify(
     Raises:
         InvalidParameterError: If an argument is out of its domain.
         UnsoundSetupError: If a certificate for this set-up would not hold (``no-proof``, ``skip-exposes-target``,
-            ``parallel-edges``, ``edge-inputs-unsaid``, ..., or a slug of `audit_model`).
+            ``parallel-edges``, ``edge-inputs-unsaid``, ``reads-other-nodes``, ..., or a slug of `audit_model`).
 
     References:
         Scholten et al. (2022), Theorem 1, Corollaries 1 and 2; docs/theory.md has a row for every smoothing and rule.
     """
     from graycert.data.origin import graph_record
+    from graycert.heterogeneous import AskedOfTypes, is_heterogeneous
     from graycert.models.private_copy import undisturbed
 
     _check_types(smoothing, threat)
+    if is_heterogeneous(data):
+        asked = AskedOfTypes.of(model, data, targets=targets, edge_inputs=edge_inputs)
+        asked.require_same_function()
+        model, data, targets, edge_inputs = asked.model, asked.data, asked.nodes(targets), asked.edge_inputs
+        smoothing, threat = asked.smoothing(smoothing), asked.threat(threat)
+        ablation_token, provenance = asked.token(ablation_token), {**asked.provenance, **(provenance or {})}
     draws = smoothing.default_draws() if draws is None else draws
     rule = smoothing.default_rule(threat, draws) if rule is None else rule
     setup = Setup(
@@ -194,6 +204,7 @@ def _carried_out(
 def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, Any]) -> Certificates:
     """Do the work of `Certificates.again`."""
     before = certificates.setup
+    data = _of_run(certificates, data)
     if before.smoothing.examines_all_radii:
         changes = {name: value for name, value in changes.items() if name != "max_radius"}
     _check_types(before.smoothing, changes.get("threat", before.threat))
@@ -255,6 +266,7 @@ def against_one_adversary(
 ) -> CollectiveCertificate:
     """Do the work of `Certificates.against_one_adversary`."""
     c = certificates
+    data = _of_run(c, data)
     chosen = check_budgets(np.asarray(DEFAULT_BUDGETS if budgets is None else budgets))
     _require(c, "one adversary")
     refuse_another_graph(c, data)
@@ -343,6 +355,13 @@ def refuse_another_graph(certificates: Certificates, data: Any) -> None:
             f"`data` must be the graph of the certificates, with {certificates.setup.num_nodes} nodes and fingerprint "
             f"{expected}, got {int(data.num_nodes)} nodes and {found}. Load it with the same preparation."
         )
+
+
+def _of_run(certificates: Certificates, data: Any) -> Any:
+    """Return the graph as the run was made on it."""
+    from graycert.heterogeneous import graph_of_run
+
+    return graph_of_run(data, edge_inputs=certificates.setup.edge_inputs, targets=certificates.targets)
 
 
 def _require(certificates: Certificates, follows: Follows) -> None:

@@ -54,6 +54,7 @@ ROWS = [
     "prediction sets",
     "a probability per edge and node (the paper's future work)",
     "values per edge, and parallel edges",
+    "node types and relations",
     "hostile values of edges",
     "p(E(B)) for a fixed set, any depth",
     "Δ under node retention",

@@ -216,7 +216,7 @@ def test_the_edges_of_an_edge_index_object():
         (lambda: graycert.RandomInterception(0.1, 0.1, torch.zeros(4))(graph()), "3 here, got 4"),
         (lambda: graycert.RandomInterception(0.1, 0.1, seed=-1), "`seed` must be"),
         (lambda: graycert.RandomInterception(0.1, 0.1)(Data(num_nodes=3)), "without them"),
-        (lambda: graycert.RandomInterception(0.1, 0.1)(torch_geometric.data.HeteroData()), "got HeteroData"),
+        (lambda: graycert.RandomInterception(0.1, 0.1)(torch_geometric.data.HeteroData()), "got an empty HeteroData"),
         (lambda: graycert.RandomInterception(0.1, 0.1)(graph(), graph().edge_index), "`x` must be a dense tensor"),
         (
             lambda: graycert.RandomInterception(0.1, 0.1)(graph().x, graph().edge_index, edge_attr=torch.ones(2)),

@@ -21,9 +21,11 @@ from graycert.audit.report import AuditCheck, AuditReport
 from graycert.audit.row_test import beside_skip
 from graycert.audit.seal import sealed
 from graycert.audit.structure import check_structure
+from graycert.audit.typed import with_types
 from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
+from graycert.heterogeneous import AskedOfTypes, is_heterogeneous
 from graycert.models.advice import refuse_featureless, refuse_other_call
 from graycert.models.edge_inputs import chosen_edge_inputs, with_edge_inputs
 from graycert.models.outside_state import OutsideState
@@ -106,6 +108,11 @@ def audit_model(
     References:
         Scholten et al. (2022), Lemma 1 and Proposition 1.
     """
+    typed = None
+    if is_heterogeneous(data):
+        typed = AskedOfTypes.of(model, data, targets=targets, edge_inputs=edge_inputs)
+        model, data, edge_inputs = typed.model, typed.data, typed.edge_inputs
+        targets, ablation_token = typed.nodes(targets), typed.token(ablation_token)
     asked = Question(
         model=model,
         data=data,
@@ -115,7 +122,8 @@ def audit_model(
         targets=targets,
         features_matter=features_matter,
     )
-    return sealed(examine_model(asked, num_draws=num_draws, seed=seed), asked)
+    report = examine_model(asked, num_draws=num_draws, seed=seed)
+    return sealed(report if typed is None else with_types(report, typed), asked)
 
 
 def examine_model(asked: Question, *, num_draws: int = DEFAULT_NUM_DRAWS, seed: int) -> AuditReport:

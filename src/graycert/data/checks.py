@@ -25,8 +25,9 @@ def validate_data(data: Data, *, need_features: bool = True, need_labels: bool =
     """
     if not isinstance(data, Data):
         raise InvalidParameterError(
-            f"`data` must be a torch_geometric.data.Data, got {type(data).__name__}. Graphs with several "
-            "node types, batches and tuples are not supported; graycert.load_graph reads files and tables."
+            f"`data` must be a torch_geometric.data.Data, got {type(data).__name__}. A HeteroData is taken "
+            "by certify, audit_model, train and verify alone; batches and tuples are not supported; "
+            "graycert.load_graph reads files and tables."
         )
     num_nodes = count_nodes(data)
     _check_edges(_edges_of(data), num_nodes)
@@ -47,7 +48,7 @@ def validate_data(data: Data, *, need_features: bool = True, need_labels: bool =
     _check_names(data, num_nodes)
 
 
-_BATCH = ("n_id", "input_id", "batch_size", "e_id")
+BATCH_ATTRIBUTES = ("n_id", "input_id", "batch_size", "e_id")
 
 
 def refuse_batch(data: Any) -> None:
@@ -56,7 +57,7 @@ def refuse_batch(data: Any) -> None:
     Raises:
         UnsoundSetupError: ``batch-not-graph``.
     """
-    found = next((name for name in _BATCH if data.get(name) is not None), None)
+    found = next((name for name in BATCH_ATTRIBUTES if data.get(name) is not None), None)
     if found is not None:
         raise UnsoundSetupError(
             "batch-not-graph",

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
+from graycert.graph.typed_nodes import TypedNodes
 from graycert.graph.values_per_edge import distinct_rows, values_per_edge
 
 
@@ -18,6 +19,7 @@ def graph_fingerprint(
     num_nodes: int,
     features: Any | None,
     edge_inputs: Mapping[str, NDArray[Any]] | None = None,
+    types: TypedNodes | None = None,
 ) -> str:
     """Hash nodes, edges (self-loops and repeats included) and features; the order of the edges does not matter.
 
@@ -27,6 +29,7 @@ def graph_fingerprint(
         features: Array of numbers, shape (num_nodes, num_features), or None. Its number type counts: float32 and
             float64 copies of one matrix differ.
         edge_inputs: Values per edge by name, each of shape (num_edges, ...); none give the hash without them.
+        types: Node types and relations; None gives the hash of a graph without them.
 
     Returns:
         ``"sha256:"`` and 64 hexadecimal digits, the same on every machine.
@@ -48,6 +51,8 @@ def graph_fingerprint(
     digest = hashlib.sha256()
     # Sizes and types go in front of the bytes, so that no two different graphs feed the same byte string.
     digest.update(f"graycert graph 1; nodes {num_nodes}; edges {edges.shape[1]};".encode())
+    if types is not None:
+        digest.update(f"types {len(types.in_words)} {types.in_words};".encode())
     digest.update(np.ascontiguousarray(edges, dtype="<i8").tobytes())
     if features is None:
         digest.update(b"no features")
@@ -87,4 +92,11 @@ def fingerprint_of(data: Any, edge_inputs: tuple[str, ...] | None = None) -> str
     given = values_per_edge(data, edge_inputs) if edge_inputs else None
     x = data.x.detach().cpu()
     features = x.float() if str(x.dtype) == "torch.bfloat16" else x  # NumPy has no bfloat16
-    return graph_fingerprint(data.edge_index.cpu().numpy(), int(data.num_nodes), features.numpy(), given)
+    types = getattr(data, "types", None)
+    return graph_fingerprint(
+        data.edge_index.cpu().numpy(),
+        int(data.num_nodes),
+        features.numpy(),
+        given,
+        types if isinstance(types, TypedNodes) else None,
+    )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 from torch_geometric import EdgeIndex
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
@@ -204,8 +204,23 @@ def _plainly(adapter: AdaptedClassifier, x: Tensor, edge_index: Tensor, edge_inp
     return out
 
 
-def _on_data(adapter: AdaptedClassifier, x: Tensor, edge_index: Tensor, edge_inputs: dict[str, Tensor]) -> Any:
-    return adapter.model(Data(x=x, edge_index=edge_index, **edge_inputs))
+def _on_data(adapter: AdaptedClassifier, x: Any, edge_index: Any, edge_inputs: dict[str, Any]) -> Any:
+    made = _hetero_data if isinstance(x, Mapping) else _plain_data
+    return adapter.model(made(x, edge_index, edge_inputs))
+
+
+def _plain_data(x: Tensor, edge_index: Tensor, edge_inputs: dict[str, Tensor]) -> Data:
+    return Data(x=x, edge_index=edge_index, **edge_inputs)
+
+
+def _hetero_data(x_dict: Any, edge_index_dict: Any, edge_inputs: dict[str, Any]) -> HeteroData:
+    data = HeteroData({name: {"x": rows} for name, rows in x_dict.items()})
+    for relation, edges in edge_index_dict.items():
+        data[relation].edge_index = edges
+    for name, values_dict in edge_inputs.items():
+        for relation, values in values_dict.items():
+            data[relation][name] = values
+    return data
 
 
 def _on_sparse_matrix(adapter: AdaptedClassifier, x: Tensor, edge_index: Tensor, edge_inputs: dict[str, Tensor]) -> Any:

@@ -137,6 +137,12 @@ def probed_edges(model: Any, edge_index: Tensor) -> Iterator[Tensor]:
     for row in {0, num_rows - 1, *torch.randint(num_rows, (_PROBES,), generator=generator).tolist()}:
         yield torch.cat([edge_index, torch.full((1, num_edges), row)])
     yield torch.cat([edge_index, torch.randint(num_rows, (1, num_edges), generator=generator)])
+    probed: Any = getattr(model.model, "typed_probes", None)
+    if (
+        probed is not None and "edge_type" in model.inputs.values
+    ):  # messages move on from relation to relation only where their types fit
+        for rows in probed(edge_index, model.inputs.values["edge_type"]):
+            yield torch.cat([edge_index, rows.unsqueeze(0)])
 
 
 def chosen_edge_inputs(model: Any, data: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -94,7 +94,8 @@ def _refuse_lazy_parameters(model: nn.Module) -> None:
         if is_lazy(value):
             raise InvalidParameterError(
                 f"`model` must have values for all its parameters, got `{name}`, which is made at the first call. Call "
-                "model(data.x, data.edge_index) once, then train it or load its weights."
+                "model(data.x, data.edge_index) once, or model(data.x_dict, data.edge_index_dict), then train it or "
+                "load its weights."
             )
 
 
@@ -103,12 +104,18 @@ def _refuse_other_class(model: nn.Module, copied: Any) -> None:
     for name, module in model.named_modules():
         found = copies.get(name)
         scripted = isinstance(module, torch.jit.ScriptModule) and isinstance(found, torch.jit.ScriptModule)
-        if (type(found) is not type(module) and not scripted) or found is module:
+        if (type(found) is not type(module) and not scripted and not _both_traced(module, found)) or found is module:
             raise InvalidParameterError(
                 "`model` must allow copy.deepcopy, because graycert works on a copy, but the copy of "
                 f"`{name or 'model'}`, a {type(module).__name__}, is the same object or of another class. Remove its "
                 "__deepcopy__ or __reduce__."
             )
+
+
+def _both_traced(module: nn.Module, found: Any) -> bool:
+    """Return whether both were traced by torch.fx, as by `to_hetero`: each such object has a class of its own."""
+    both = isinstance(module, torch.fx.GraphModule) and isinstance(found, torch.fx.GraphModule)
+    return both and type(module).__mro__[1:] == type(found).__mro__[1:]
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from graycert._types import IntArray
+from graycert._types import BoolArray, IntArray
 from graycert._validation import check_targets
 from graycert.errors import InvalidParameterError
 from graycert.threats.threat import Threat
@@ -36,17 +36,32 @@ def target_nodes(targets: Any, data: Any) -> IntArray:
 
 
 def with_trusted_nodes(threat: Threat, data: Any) -> Threat:
-    """Return a threat whose trusted nodes are a mask, where it names them by their ids.
+    """Return a threat whose trusted nodes are a mask, where it names them by their ids, or by the types of others.
 
     Raises:
-        InvalidParameterError: If the graph has no such ids.
+        InvalidParameterError: If the graph has no such ids or types.
     """
-    trusted = getattr(threat, "trusted", None)
-    if trusted is None or trusted.dtype.kind != "U":
+    trusted, eligible = (getattr(threat, name, None) for name in ("trusted", "eligible_types"))
+    if trusted is not None and trusted.dtype.kind == "U":
+        mask = np.zeros(int(data.num_nodes), dtype=np.bool_)
+        mask[named_nodes("trusted", trusted, getattr(data, "node_ids", None))] = True
+        trusted = mask
+    elif eligible is None:
         return threat
-    mask = np.zeros(int(data.num_nodes), dtype=np.bool_)
-    mask[named_nodes("trusted", trusted, getattr(data, "node_ids", None))] = True
-    return dataclasses.replace(threat, **{"trusted": mask})  # not every threat has it
+    if eligible is not None:
+        others = ~_are_of(eligible, data)
+        trusted = others if trusted is None or trusted.size != others.size else trusted | others
+    return dataclasses.replace(threat, **{"trusted": trusted})  # not every threat has it
+
+
+def _are_of(node_types: tuple[str, ...], data: Any) -> BoolArray:
+    are_of = getattr(getattr(data, "types", None), "are_of", None)
+    if are_of is None:
+        raise InvalidParameterError(
+            f"`eligible_types` must be None for a graph without node types, got {', '.join(node_types)}. Pass a "
+            "HeteroData, or say by `trusted` which nodes are not hostile."
+        )
+    return np.asarray(are_of(node_types))
 
 
 def named_nodes(argument: str, names: Any, node_ids: Any) -> IntArray:

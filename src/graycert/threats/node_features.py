@@ -29,10 +29,12 @@ class NodeFeatureThreat(Threat):
             ``data.node_ids``, which `certify` looks up; None trusts none.
         hostile_edge_inputs: Whether hostile nodes also set the values per edge of all edges that they touch; needs
             ``min_distance`` >= 1.
+        eligible_types: In a graph with node types (``HeteroData``): the types whose nodes may be hostile; None for
+            all. `certify` adds the nodes of other types to the trusted ones.
 
     Raises:
-        InvalidParameterError: If ``min_distance`` is negative, or 0 with ``hostile_edge_inputs``, or ``trusted`` is
-            neither a boolean vector nor names.
+        InvalidParameterError: If ``min_distance`` is negative, or 0 with ``hostile_edge_inputs``, ``trusted`` is
+            neither a boolean vector nor names, or ``eligible_types`` are not distinct names.
 
     Example:
         >>> NodeFeatureThreat(min_distance=1).includes_target
@@ -52,8 +54,14 @@ class NodeFeatureThreat(Threat):
         default=False, option=None, help="Hostile nodes also set the values of every edge that they touch."
     )
 
+    eligible_types: tuple[str, ...] | None = parameter(
+        default=None, option=None, help="Types whose nodes may be hostile."
+    )
+
     def __post_init__(self) -> None:
         """Check the domains."""
+        if self.eligible_types is not None:
+            object.__setattr__(self, "eligible_types", _distinct_types(self.eligible_types))
         distance = check_integer(
             "min_distance", self.min_distance, at_least=0, hint="It counts hops from a hostile node to its target."
         )
@@ -107,6 +115,11 @@ class NodeFeatureThreat(Threat):
                 "Nothing is proved here about hostile nodes that set values of edges, `hostile_edge_inputs`. certify "
                 "with InterceptionSmoothing and delta_bounds cover it.",
             )
+        if self.eligible_types is not None and self.trusted is None:
+            raise InvalidParameterError(
+                "`eligible_types` must be None where a graph is handed in without node types, got "
+                f"{', '.join(self.eligible_types)}. certify takes a HeteroData; else say who is `trusted`."
+            )
         mask = distances >= self.min_distance
         if self.trusted is not None:
             trusted = check_mask("trusted", self.trusted, num_nodes=num_nodes)
@@ -115,7 +128,9 @@ class NodeFeatureThreat(Threat):
 
     def features_alone(self) -> "NodeFeatureThreat":
         """Return the same hostile nodes, who set nothing but features."""
-        return NodeFeatureThreat(min_distance=self.min_distance, trusted=self.trusted)
+        return NodeFeatureThreat(
+            min_distance=self.min_distance, trusted=self.trusted, eligible_types=self.eligible_types
+        )
 
     def describe(self) -> str:
         """Return the threat in words, to follow "hostile nodes".
@@ -131,9 +146,12 @@ class NodeFeatureThreat(Threat):
         where = {0: "anywhere, the target included", 1: "other than the target"}.get(
             self.min_distance, f"at distance >= {self.min_distance} from the target"
         )
+        if self.eligible_types is not None:
+            where += f", of type {' or '.join(self.eligible_types)} only"
         if self.trusted is not None:
             number = self.trusted.size if self.trusted.dtype.kind == "U" else int(self.trusted.sum())
-            where += f", {number:,} trusted nodes excepted"
+            who = "trusted nodes" if self.eligible_types is None else "nodes of other types, or trusted,"
+            where += f", {number:,} {who} excepted"
         return where
 
     @property
@@ -154,3 +172,18 @@ class NodeFeatureThreat(Threat):
         was, now = before.trusted, self.trusted
         kept = was is None or (now is not None and now.shape == was.shape and bool((now | ~was).all()))
         return self.min_distance >= before.min_distance and kept
+
+
+def _distinct_types(names: object) -> tuple[str, ...]:
+    """Return names of types as a tuple.
+
+    Raises:
+        InvalidParameterError: If they are not distinct texts, at least one.
+    """
+    types = tuple(names) if isinstance(names, tuple | list) else ()
+    if not types or not all(isinstance(name, str) and name for name in types) or len(set(types)) < len(types):
+        raise InvalidParameterError(
+            f'`eligible_types` must be a tuple of distinct node types, e.g. ("author",), got {names!r}. Leave it out '
+            "if nodes of every type may be hostile."
+        )
+    return types

@@ -1,12 +1,13 @@
 """Interception of messages in somebody's own training loop: a transform of graphs, and a function of their tensors."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import get_worker_info
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 
 from graycert._validation import check_probability, check_seed
@@ -14,6 +15,10 @@ from graycert.errors import InvalidParameterError
 from graycert.sampling.interception import InterceptionDraw, InterceptionSampler, ablate
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
+from graycert.training.typed_interception import intercept_types
+
+Probability = float | Mapping[Any, float]
+Token = Tensor | Mapping[str, Tensor] | nn.ParameterDict
 
 _WORKER_BITS = 64  # seeds of workers are below 2**64
 
@@ -29,13 +34,15 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
     Works on a ``torch_geometric.data.Data``, a batch of a loader among them: ``intercept(data)`` returns a new one
     whose tensors per edge (``edge_attr``, ``edge_weight``, ``edge_type``, ``e_id``, ...) follow the surviving edges.
     And on tensors: ``x, edge_index, inputs = intercept(x, edge_index, edge_attr=edge_attr)``; ``inputs`` is a dict.
-    Nothing is changed in place. All edges between an ordered pair of nodes have one coin, as when certifying.
+    Nothing is changed in place. All edges between an ordered pair of nodes have one coin, as when certifying. A
+    ``HeteroData``, or a batch of one, gives a ``HeteroData``.
 
     Args:
         p_delete: Probability p_d of deleting an edge, in [0, 1]. A hyperparameter of training, mostly smaller than that
-            of the certificate.
-        p_ablate: Probability p_a of ablating a node's features, in [0, 1].
-        token: Features of an ablated node, shape (num_features,); default zeros. A ``torch.nn.Parameter`` is trained:
+            of the certificate. For a ``HeteroData`` also a dict with one per relation.
+        p_ablate: Probability p_a of ablating a node's features, in [0, 1]; or a dict with one per node type.
+        token: Features of an ablated node, shape (num_features,), or a dict (``torch.nn.ParameterDict``) with one per
+            node type; default zeros. A ``torch.nn.Parameter`` is trained:
             make it one of the model, ``self.ablation_token = torch.nn.Parameter(torch.zeros(num_features))``, which the
             optimizer then finds, and so does `certify`; of any other pass ``ablation_token=token.detach()`` to it.
         seed: Seeds the stream.
@@ -53,10 +60,14 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
         Scholten et al. (2022), Section 3, and Appendix "Hyperparameters".
     """
 
-    def __init__(self, p_delete: float, p_ablate: float, token: Tensor | None = None, *, seed: int = 0) -> None:
-        self.smoothing = InterceptionSmoothing(
-            p_delete=check_probability("p_delete", p_delete), p_ablate=check_probability("p_ablate", p_ablate)
-        )
+    def __init__(
+        self, p_delete: Probability, p_ablate: Probability, token: Token | None = None, *, seed: int = 0
+    ) -> None:
+        given: dict[str, Any] = {
+            name: value if isinstance(value, Mapping) else check_probability(name, value)
+            for name, value in (("p_delete", p_delete), ("p_ablate", p_ablate))
+        }
+        self.smoothing = InterceptionSmoothing(**given)
         if token is not None:
             _check_token(token)
         self.token, self.seed, self._calls = token, check_seed(seed), 0
@@ -67,12 +78,14 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
             return self.forward(graph)
         return self._on_tensors(graph, edge_index, edge_inputs)
 
-    def forward(self, data: Any) -> Data:
+    def forward(self, data: Any) -> Data | HeteroData:
         """Return a graph that a fresh draw leaves; ``data`` is as before.
 
         Raises:
             InvalidParameterError: If it is no graph with features and ``edge_index``.
         """
+        if isinstance(data, HeteroData):
+            return intercept_types(data, self.smoothing, self._token_per_type(), self._drawn)
         if not isinstance(data, Data) or not all(isinstance(data.get(name), Tensor) for name in ("x", "edge_index")):
             raise InvalidParameterError(
                 f"`data` must be a torch_geometric.data.Data with `x` and `edge_index`, got {type(data).__name__}"
@@ -112,34 +125,63 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
         return ablate(x, self._token_for(x), draw.ablated[0]), edges[:, kept], inputs
 
     def _draw(self, x: Tensor, edge_index: Tensor) -> InterceptionDraw:
+        return self._drawn(self.smoothing, edge_index, x.size(0))
+
+    def _drawn(self, smoothing: InterceptionSmoothing, edge_index: Tensor, num_nodes: int) -> InterceptionDraw:
         self._calls += 1
         worker = get_worker_info()
         seed = self.seed if worker is None else self.seed + ((1 + worker.seed) << _WORKER_BITS)
         stream = CoinStream(seed, Purpose.TRAINING)
-        sampler = InterceptionSampler.of_graph(self.smoothing, stream, edge_index, num_nodes=x.size(0))
+        sampler = InterceptionSampler.of_graph(smoothing, stream, edge_index, num_nodes=num_nodes)
         return sampler.draw(torch.tensor([self._calls], device=edge_index.device))
 
     def _token_for(self, x: Tensor) -> Tensor:
         if self.token is None:
             return x.new_zeros(x.size(1))
+        if not isinstance(self.token, Tensor):
+            raise InvalidParameterError(
+                "`token` must be one tensor for a graph without node types, got one per node type. Pass a HeteroData."
+            )
         if self.token.size(0) != x.size(1):
             raise InvalidParameterError(
                 f"`token` must have one number per feature, {x.size(1)} here, got {self.token.size(0)}."
             )
-        if self.token.requires_grad and get_worker_info() is not None:
-            raise InvalidParameterError(
-                "`token` must not be trained in a worker of a DataLoader, whose gradients never come back. Leave "
-                "`transform` out, and call it in the loop: for batch in loader: batch = intercept(batch)."
-            )
+        _refuse_in_worker(self.token.requires_grad)
         return self.token.to(x.device, x.dtype)
 
+    def _token_per_type(self) -> Any:
+        if isinstance(self.token, Tensor):
+            raise InvalidParameterError(
+                "`token` must be a dict with a tensor per node type for a HeteroData, such as torch.nn.ParameterDict, "
+                "got one tensor."
+            )
+        _refuse_in_worker(self._is_trained)
+        return self.token
+
+    @property
+    def _is_trained(self) -> bool:
+        parts = [self.token] if isinstance(self.token, Tensor) else [] if self.token is None else self.token.values()
+        return any(part.requires_grad for part in parts)
+
     def __repr__(self) -> str:
-        token = "zeros" if self.token is None else "trained" if self.token.requires_grad else "given"
-        probabilities = f"p_delete={self.smoothing.p_delete}, p_ablate={self.smoothing.p_ablate}"
+        token = "zeros" if self.token is None else "trained" if self._is_trained else "given"
+        probabilities = f"p_delete={self.smoothing.delete_in_words}, p_ablate={self.smoothing.ablate_in_words}"
         return f"{type(self).__name__}({probabilities}, token={token})"
 
 
+def _refuse_in_worker(trained: bool, /) -> None:
+    if trained and get_worker_info() is not None:
+        raise InvalidParameterError(
+            "`token` must not be trained in a worker of a DataLoader, whose gradients never come back. Leave "
+            "`transform` out, and call it in the loop: for batch in loader: batch = intercept(batch)."
+        )
+
+
 def _check_token(token: Any) -> None:
+    if isinstance(token, Mapping | nn.ParameterDict):
+        for part in token.values():
+            _check_token(part)
+        return
     if not isinstance(token, Tensor) or token.dim() != 1 or not token.is_floating_point():
         found = f"{token.dtype} of shape {tuple(token.shape)}" if isinstance(token, Tensor) else type(token).__name__
         raise InvalidParameterError(f"`token` must be a float tensor with one number per feature, got {found}.")

@@ -1,6 +1,6 @@
 """Training under smoothing, as in the paper's Appendix "Hyperparameters", of any module."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
+from graycert.heterogeneous import AskedOfTypes, is_heterogeneous
 from graycert.models import InterceptionGNN
 from graycert.models.edge_inputs import chosen_edge_inputs
 from graycert.sampling.streams import CoinStream, Purpose
@@ -50,7 +51,9 @@ def train(
     Args:
         model: From `build_model`, or any module with ``forward(x, edge_index, **edge_inputs)`` -> scores
             (`as_node_classifier` makes one of others). Left in evaluation mode.
-        data: A graph with labels, or an inductive or transductive split.
+        data: A graph with labels, or an inductive or transductive split. Or a ``HeteroData``, for a model that is
+            called with ``x_dict`` and ``edge_index_dict``; masks are of the type that has labels, or dicts that name
+            a type.
         smoothing: Training-time p_d and p_a; arrays have one entry per column of ``data.edge_index`` and per node (of
             a split: of ``split.test.data``, the whole graph; parts keep their edges' and nodes' probabilities).
         train_mask: Nodes to train on: boolean (num_nodes,) or indices; default ``data.train_mask``.
@@ -81,6 +84,10 @@ def train(
         raise InvalidParameterError(f"`smoothing` must be an InterceptionSmoothing, got {type(smoothing).__name__}.")
     check_choice("stop_on", stop_on, STOP_ON)
     seed = check_hyperparameters(learning_rate, weight_decay, max_epochs, patience, seed)
+    if is_heterogeneous(data):
+        asked = AskedOfTypes.of(model, data, targets=_naming(train_mask, validation_mask), edge_inputs=edge_inputs)
+        model, data, edge_inputs = asked.model, asked.with_masks(train_mask, validation_mask), asked.edge_inputs
+        train_mask, validation_mask, smoothing = None, None, asked.smoothing(smoothing)
     parts = Parts.of(data, train_mask, validation_mask)
     training, validation, num_classes = _objectives(model, parts, smoothing, edge_inputs, seed)
     training.class_weight = validation.class_weight = _class_weights(class_weight, parts, num_classes, place_of(model))
@@ -100,6 +107,11 @@ def train(
         p_delete=smoothing.p_delete if isinstance(smoothing.p_delete, float) else smoothing.delete_in_words,
         p_ablate=smoothing.p_ablate if isinstance(smoothing.p_ablate, float) else smoothing.ablate_in_words,
     )
+
+
+def _naming(*masks: Any) -> Any:
+    """Return the first mask that names a node type."""
+    return next((mask for mask in masks if isinstance(mask, Mapping)), None)
 
 
 def _objectives(

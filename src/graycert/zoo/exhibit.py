@@ -6,10 +6,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 WIDTH, CLASSES = 8, 3
 ATTRIBUTES, RELATIONS = 3, 3
+AUTHOR_WIDTH = 5
+TYPED_RELATIONS = (
+    ("author", "writes", "paper"),
+    ("author", "reviews", "paper"),
+    ("paper", "written_by", "author"),
+    ("paper", "cites", "paper"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +31,7 @@ class Exhibit:
         counted: Whether the steps can be counted; else ``depth`` must be passed as ``num_layers``.
         attacked: For a leaky model, the value that hostile nodes take in an attack that works.
         edge_inputs: Names of the values per edge that ``forward`` takes, see `with_values`.
+        typed: Whether it is a model of the graph with node types that `with_types` makes.
     """
 
     kind: str
@@ -33,9 +41,12 @@ class Exhibit:
     counted: bool = True
     attacked: float = 1e4
     edge_inputs: tuple[str, ...] = ()
+    typed: bool = False
 
-    def graph(self, data: Data) -> Data:
-        """Return a graph with the values per edge that the model is given."""
+    def graph(self, data: Data) -> Any:
+        """Return a graph with the values per edge, or the node types, that the model is given."""
+        if self.typed:
+            return with_types(data)
         return with_values(data) if self.edge_inputs else data
 
 
@@ -67,6 +78,26 @@ def with_values(data: Data, *, seed: int = 0) -> Data:
     return valued
 
 
+def with_types(data: Data) -> HeteroData:
+    """Return a graph of papers and authors: nodes of both types, their edges by relation, features of two widths.
+
+    Of edges from authors to papers every third is in two relations; authors know no authors.
+    """
+    typed, is_paper = HeteroData(), _papers(data)
+    place = torch.where(is_paper, is_paper.cumsum(0), (~is_paper).cumsum(0)) - 1
+    typed["paper"].x, typed["paper"].y = data.x[is_paper], data.y[is_paper]
+    typed["author"].x = data.x[~is_paper, :AUTHOR_WIDTH]
+    for relation in TYPED_RELATIONS:
+        source, receiver = (is_paper == (end == "paper") for end in (relation[0], relation[2]))
+        columns = data.edge_index[:, source[data.edge_index[0]] & receiver[data.edge_index[1]]]
+        typed[relation].edge_index = place[columns[:, ::3] if relation[1] == "reviews" else columns]
+    return typed
+
+
+def _papers(data: Data) -> Tensor:
+    return torch.arange(int(data.num_nodes or 0)) // CLASSES % 2 == 0
+
+
 def attack_works(exhibit: Exhibit, data: Data) -> bool:
     """Attack a leaky model: one hostile node in five, every message intercepted; does another node's output change?
 
@@ -90,7 +121,19 @@ def _drawn(exhibit: Exhibit, data: Data, x: Tensor) -> Tensor:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         model: Any = exhibit.make(Data(x=x, edge_index=data.edge_index, y=data.y)).eval()
+        if exhibit.typed:
+            return _papers_drawn(model, data, x)
         values = {name: exhibit.graph(data)[name] for name in exhibit.edge_inputs}
         model(x.clone(), data.edge_index, **values)
         scores: Tensor = model(x.clone(), nothing, **{name: each[:0] for name, each in values.items()})
+    return scores
+
+
+def _papers_drawn(model: Any, data: Data, x: Tensor) -> Tensor:
+    typed = with_types(Data(x=x, edge_index=data.edge_index, y=data.y))
+    model(typed.x_dict, typed.edge_index_dict)
+    found = model(typed.x_dict, {relation: edges[:, :0] for relation, edges in typed.edge_index_dict.items()})
+    found = found["paper"] if isinstance(found, dict) else found
+    scores: Tensor = found.new_zeros(x.size(0), found.size(1))
+    scores[_papers(data)] = found
     return scores

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from graycert.certificates import Certificates
 from graycert.data import validate_data
+from graycert.heterogeneous import AskedOfTypes, graph_of_run, is_heterogeneous
 from graycert.runs.damaged import one_error
 from graycert.runs.verify import comparisons, stored_files
 from graycert.runs.verify.as_trained import WITHOUT_SMOOTHING
@@ -56,6 +57,8 @@ def verify(
     folder = Path(directory).expanduser()
     stored = Certificates.load(folder)
     graph = data if data is not None else rebuild_graph(stored, data_root=data_root)
+    if is_heterogeneous(graph):
+        model, graph, ablation_token = _of_types(stored, model, graph, ablation_token)
     validate_data(graph)
     checks = [comparisons.compare_fingerprint(stored, graph)]
     same_graph = checks[0].passed
@@ -89,6 +92,17 @@ def verify(
     if not stored.setup.the_rule.is_sound:
         not_redone.append(f"soundness: rule={stored.setup.rule!r} proves nothing, whether its numbers agree or not")
     return Verification(directory=str(folder), checks=tuple(checks), not_redone=tuple(not_redone))
+
+
+def _of_types(stored: Certificates, model: Any, graph: Any, token: Any) -> tuple[Any, Any, Any]:
+    """Return model, graph and token as the run was made on them."""
+    inputs, targets = stored.setup.edge_inputs, stored.targets
+    one = graph_of_run(graph, edge_inputs=inputs, targets=targets)
+    if model is None:
+        return model, one, token
+    kind = one.types.type_of(min(int(targets[0]), one.num_nodes - 1))
+    asked = AskedOfTypes.of(model, graph, targets={kind: None}, edge_inputs=(inputs or ())[1:])
+    return asked.model, asked.data, asked.token(token)
 
 
 def _not_recomputed(stored: Certificates, names: tuple[str, ...], *, same_graph: bool) -> list[str]:

@@ -1,12 +1,12 @@
 """The smoothing distribution φ = (φ1, φ2): delete edges, ablate nodes (§3 of the paper)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from graycert._fields import Field
 from graycert._parameters import parameter
@@ -43,8 +43,10 @@ class InterceptionSmoothing(Smoothing):
 
     Args:
         p_delete: Probability of deleting an edge, in [0, 1]: a number, or one per column of ``data.edge_index`` (those
-            of self-loops included); where an ``Adjacency`` is handed in as the graph, one per edge in its order.
-        p_ablate: Probability of ablating a node's features, in [0, 1]: a number, or one per node.
+            of self-loops included); where an ``Adjacency`` is handed in as the graph, one per edge in its order. Of a
+            ``HeteroData`` a dict with one per relation, ``{("author", "writes", "paper"): 0.3, ...}``.
+        p_ablate: Probability of ablating a node's features, in [0, 1]: a number, or one per node; of a ``HeteroData`` a
+            dict with one per node type.
 
     Raises:
         InvalidParameterError: If a probability is not a number in [0, 1].
@@ -150,6 +152,12 @@ class InterceptionSmoothing(Smoothing):
         help="Chance of ablating a node's features.", label="Node ablation p_a", option=float, per="node"
     )
 
+    if TYPE_CHECKING:  # what may be handed in; it is checked, and arrays and dicts are copied
+
+        def __init__(
+            self, *, p_delete: ArrayLike | Mapping[Any, float], p_ablate: ArrayLike | Mapping[str, float]
+        ) -> None: ...
+
     def axes(self, setup: "Setup") -> dict[str, int]:
         """Return how many samples have a prediction."""
         return {"samples": setup.draws.num_estimation} if isinstance(setup.draws, Draws) else {}
@@ -206,6 +214,7 @@ class InterceptionSmoothing(Smoothing):
         Raises:
             InvalidParameterError: If an array has another length.
         """
+        self._refuse_types()
         for name, expected, what in (("p_delete", num_edges, edges), ("p_ablate", num_nodes, "node")):
             values = getattr(self, name)
             if not isinstance(values, float) and values.size != expected:
@@ -233,6 +242,7 @@ class InterceptionSmoothing(Smoothing):
 
     def with_canonical_edges(self, reorder: Callable[[NDArray[Any]], NDArray[Any]]) -> "InterceptionSmoothing":
         """Return the smoothing with p_d in another order of edges."""
+        self._refuse_types()
         if isinstance(self.p_delete, float):
             return self
         return InterceptionSmoothing(p_delete=reorder(self.p_delete), p_ablate=self.p_ablate)
@@ -241,6 +251,14 @@ class InterceptionSmoothing(Smoothing):
         """Refuse arrays that are not of a graph with so many edges, self-loops included, and nodes."""
         self.check_lengths(num_edges=num_edges, num_nodes=num_nodes, edges="edge")
 
+    def _refuse_types(self) -> None:
+        for name, what in (("p_delete", "relation"), ("p_ablate", "node type")):
+            if isinstance(getattr(self, name), Mapping):
+                raise InvalidParameterError(
+                    f"`{name}` must be a number or an array for a graph without node types and relations, got a dict, "
+                    f"one probability per {what}. Pass a HeteroData."
+                )
+
     def __repr__(self) -> str:
         return f"InterceptionSmoothing(p_delete={self.delete_in_words}, p_ablate={self.ablate_in_words})"
 
@@ -248,6 +266,9 @@ class InterceptionSmoothing(Smoothing):
 def _checked(name: str, value: Any, what: str, hint: str) -> float | FloatArray:
     if hasattr(value, "detach"):  # a tensor, perhaps on a GPU; torch itself is not imported here
         value = value.detach().cpu().numpy()
+    if isinstance(value, Mapping):
+        each: Any = MappingProxyType({key: check_probability(name, entry, hint=hint) for key, entry in value.items()})
+        return each  # type: ignore[no-any-return]
     if not isinstance(value, np.ndarray | list | tuple):
         return check_probability(name, value, hint=hint)
     array = np.asarray(value)
@@ -268,6 +289,8 @@ def _checked(name: str, value: Any, what: str, hint: str) -> float | FloatArray:
 def _in_words(value: float | FloatArray, what: str) -> str:
     if isinstance(value, float):
         return repr(value)
+    if isinstance(value, Mapping):
+        return f"{min(value.values())!r}..{max(value.values())!r} (per type)" if value else "none"
     if value.size == 0:
         return f"none (per {what})"
     return f"{float(value.min())!r}..{float(value.max())!r} (per {what})"
