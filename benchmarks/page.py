@@ -123,19 +123,22 @@ def sampling(records: list[Record]) -> str:
     )
     differing = sum(record[f"{engine}_differing"] for record in found for engine in ENGINES)
     compared = sum(2 * record["compared_votes"] for record in found)
+    weights = ", ".join(f"{each['model']} {each['ratio']:.2f} ×" for each in of("weights", records))
     return f"""
 ## Samples
 
 The textbook loop runs one full-graph PyTorch Geometric forward pass per sample on masked features, two with skip
 connection, without gradients. The plain engine takes any model: it evaluates the receptive field of the targets, many
 samples per pass, applies the first linear map once where it is row-wise, and the skip branch once. The compiled
-engine knows these architectures, SAGE and GIN ([why it is built as it is](decisions/005-compiled-engine.md)). All use
-the same
-masks; {differing} of {compared:,} compared votes differ (near-ties may).
+engine knows these architectures, GraphConv, SAGE and GIN
+([why it is built as it is](decisions/005-compiled-engine.md)). All use the same masks;
+{differing} of {compared:,} compared votes differ (near-ties may).
 
 {table}
 
 SMA costs most: its soft medoid weighs every pair of in-neighbours of a node.
+
+With edge weights a sample of the compiled engine takes as long as without, by processor time: {weights}.
 """
 
 

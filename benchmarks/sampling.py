@@ -1,7 +1,8 @@
 """Milliseconds per sample: the textbook loop, the plain engine and the compiled one, alternating in one process.
 
 The textbook loop runs, per sample, one full-graph PyTorch Geometric forward pass on masked features (two with skip
-connection), without gradients. All three use the same masks; their votes are compared before they are timed.
+connection), without gradients. All three use the same masks; their votes are compared before they are timed. GCN and
+GraphConv with and without edge weights alternate, too; of their processor times the least counts.
 Usage: python benchmarks/sampling.py [--graph cora_ml] [--rounds 5] [--quick] [--json FILE]
 """
 
@@ -19,6 +20,7 @@ from typing import Any
 
 import torch
 from torch.nn.functional import one_hot
+from torch_geometric.nn import GCNConv, GraphConv
 
 import graycert
 from graycert.models import InterceptionGNN
@@ -109,6 +111,49 @@ def load() -> float:
     return os.getloadavg()[0]
 
 
+class TwoLayers(torch.nn.Module):
+    """Two convolutions of PyTorch Geometric that take edge weights."""
+
+    def __init__(self, make: Callable[[int, int], Any], num_features: int, num_classes: int) -> None:
+        super().__init__()
+        self.first, self.second = make(num_features, 64), make(64, num_classes)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, edge_weight: torch.Tensor | None = None) -> Any:
+        """Return class scores."""
+        hidden = self.first(x, edge_index, edge_weight).relu()
+        return self.second(hidden, edge_index, edge_weight)
+
+
+WEIGHTED: dict[str, Callable[[int, int], Any]] = {
+    "GCN": GCNConv,
+    "GraphConv, sum": GraphConv,
+    "GraphConv, mean": lambda width, width_out: GraphConv(width, width_out, aggr="mean"),
+}
+
+
+def weigh(name: str, data: Any, targets: torch.Tensor, rounds: int) -> Record:
+    """Return the least milliseconds of processor time per sample without and with edge weights, alternating."""
+    torch.manual_seed(0)
+    valued = data.clone()
+    valued.edge_weight = 0.1 + torch.rand(data.num_edges)
+    model = TwoLayers(WEIGHTED[name], data.num_features, int(data.y.max()) + 1).eval()
+    runs = {}
+    for names in ((), ("edge_weight",)):
+        engine = choose_engine(
+            model, valued, targets.numpy(), smoothing=SMOOTHING, num_layers=2, edge_inputs=names, engine="compiled"
+        )
+        engine.votes(0, Purpose.ESTIMATION, num_samples=32)
+        runs[len(names)] = drawing(engine)
+    times: dict[int, list[float]] = {number: [] for number in runs}
+    for _ in range(rounds):
+        for number, run in runs.items():
+            started = time.process_time()
+            run(SAMPLES["compiled"])
+            times[number].append(1e3 * (time.process_time() - started) / SAMPLES["compiled"])
+    without, given = (min(found) for found in times.values())
+    return {"what": "weights", "without_ms": without, "with_ms": given, "ratio": given / without}
+
+
 def floor(model: InterceptionGNN, data: Any, targets: torch.Tensor) -> Record:
     """Return what one sample of a two-layer GCN or GAT with 64 hidden columns cannot do without."""
     engine = build(model, data, targets, "compiled")
@@ -174,6 +219,9 @@ def measurements(options: argparse.Namespace) -> Iterator[Record]:
                 about = {"graph": options.graph, "targets": targets.numel(), "model": architecture, "skip": skip}
                 yield graycert.build_model(architecture, split, skip=skip, seed=0).eval(), about
 
+    for name in WEIGHTED:
+        about = {"graph": options.graph, "targets": targets.numel(), "model": name, "skip": False}
+        yield about | weigh(name, data, targets, options.rounds)
     for model, about in models((True, False)):
         yield about | compare(model, data, targets, options.rounds)
     for model, about in models((True,)):
@@ -215,6 +263,8 @@ def shown(record: Record) -> str:
             return f"{name:13} textbook {record['textbook_ms']:.1f} ms, {', '.join(ours)}, {differing} votes differ"
         case "threads":
             return f"{name:13} {record['engine']}: two threads {record['ratio']:.2f} x one ({record['one_ms']:.3g} ms)"
+        case "weights":
+            return f"{name:15} with edge weights {record['with_ms']:.3g} ms, {record['ratio']:.2f} x without"
         case "floor":
             return f"{name:13} {record['multiply_adds']:,} multiply-adds, {record['coins']:,} coins per sample"
         case _:

@@ -225,11 +225,15 @@ def test_without_a_proof_they_are_refused(smoothing):
     assert refused.value.slug == "no-proof"
 
 
-def test_kernels_that_know_no_weights_are_not_used():
-    run = certified(pyg.GCN(8, 8, 2, 3), weighted(), "edge_weight", execution=graycert.Execution(say=len))
-    assert "given values per edge" in run.setup.engine
-    with pytest.raises(InvalidParameterError, match="given values per edge"):
-        certified(pyg.GCN(8, 8, 2, 3), weighted(), "edge_weight", execution=graycert.Execution(engine="compiled"))
+def test_weights_are_drawn_by_compiled_kernels_and_other_values_by_pytorch():
+    auto = graycert.Execution(say=len)
+    assert (
+        "weighted GCN + weighted GCN"
+        in certified(pyg.GCN(8, 8, 2, 3), weighted(), "edge_weight", execution=auto).setup.engine
+    )
+    assert "with more than features" in certified(Typed(), weighted(), "edge_type", execution=auto).setup.engine
+    with pytest.raises(InvalidParameterError, match="more than features and edges"):
+        certified(Typed(), weighted(), "edge_type", execution=graycert.Execution(engine="compiled"))
 
 
 def test_model_and_data_are_left_alone():

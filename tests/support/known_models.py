@@ -77,6 +77,7 @@ KNOWN = {
     "no bias": lambda: TwoLiner(pyg.GATv2Conv(WIDTH, 4, bias=False), pyg.SAGEConv(4, CLASSES, root_weight=False)),
     "shared weights": lambda: TwoLiner(pyg.GATv2Conv(WIDTH, 4, share_weights=True), pyg.GCNConv(4, CLASSES)),
     "linear first": LinearFirst,
+    "two GraphConv": lambda: TwoLiner(pyg.GraphConv(WIDTH, 8, bias=False), pyg.GraphConv(8, CLASSES, aggr="mean")),
 }
 
 

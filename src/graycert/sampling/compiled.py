@@ -16,12 +16,11 @@ from graycert._compilation import with_constants
 from graycert._types import Float32Array, IntArray
 from graycert._validation import check_integer
 from graycert.sampling.drawing_plan import Cut, DrawingPlan, plan_drawing
-from graycert.sampling.kernels import draws
 from graycert.sampling.kernels.votes import count_votes
 from graycert.sampling.layered_field import InEdges
-from graycert.sampling.layers import Layer, check_magnitudes, kernel_of, project, split_layers
+from graycert.sampling.layers import Layer, check_magnitudes, kernels_of, project, split_layers
 from graycert.sampling.memory import default_budget
-from graycert.sampling.operations import Operation, PlainSum, UnknownModelError
+from graycert.sampling.operations import NormalisedSum, Operation, PlainSum, SoftMedoid, UnknownModelError
 from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.sampling.tally import Progress, Tally
@@ -194,15 +193,20 @@ class CompiledEngine:
 
     def _fixed_bytes(self) -> int:
         votes = 16 * self.skip_logits.size  # of both purposes
-        return votes + sum(
-            each.nbytes for each in (self.graph.indptr, self.graph.sources, self.table, self.skip_logits, self.targets)
+        return (
+            votes
+            + sum(
+                each.nbytes
+                for each in (self.graph.indptr, self.graph.sources, self.table, self.skip_logits, self.targets)
+            )
+            + (0 if self.graph.weights is None else self.graph.weights.nbytes)
         )
 
     def kernels(self) -> tuple[Callable[..., None], ...]:
         """Return all kernels that this engine needs."""
-        lanes = {cut.lanes for cut in self.plan.cuts}
-        each = (draws.draw, count_votes, *(kernel_of(layer, index) for index, layer in enumerate(self.layers)))
-        return tuple(with_constants(kernel, LANES=width) for width in lanes for kernel in each)
+        widths = {cut.lanes for cut in self.plan.cuts}
+        of_layers = (kernel for width in widths for kernel in kernels_of(self.layers, lanes=width))
+        return (*of_layers, *(with_constants(count_votes, LANES=width) for width in widths))
 
     def prepare(self) -> None:
         """Plan, and compute all that no draw changes, which is kept.
@@ -251,6 +255,7 @@ def build_compiled_engine(
     *,
     smoothing: AnySmoothing,
     skip_logits: Tensor | None,
+    edge_weights: Float32Array | None = None,
     memory: int | None = None,
 ) -> CompiledEngine:
     """Return the engine of a recognised model.
@@ -263,6 +268,7 @@ def build_compiled_engine(
         targets: Distinct nodes, (num_targets,).
         smoothing: p_d and p_a: uniform, or placed on the graph.
         skip_logits: What the skip connection adds, (num_targets, num_classes), or None.
+        edge_weights: Weight per edge, float32 (num_edges,); None where no convolution takes weights.
         memory: See `CompiledEngine`.
 
     Raises:
@@ -276,11 +282,13 @@ def build_compiled_engine(
     sums = {isinstance(layer.aggregation, PlainSum) for layer in layers}
     if len(sums) == 2 and bool((edges[0] == edges[1]).any()):
         raise UnknownModelError("mixes convolutions that add self-loops with others, on a graph that has self-loops")
-    graph = InEdges.of(edges, num_nodes=num_nodes, self_loops=sums == {True})
+    _check_weights(layers, edges, edge_weights)
+    graph = InEdges.of(edges, num_nodes=num_nodes, self_loops=sums == {True}, weights=edge_weights)
     table = np.concatenate([project(start, x), project(start, token.unsqueeze(0).contiguous())])
-    check_magnitudes(table, layers, largest_in_degree=int(np.diff(graph.indptr).max(initial=0)))
+    check_magnitudes(table, layers, graph)
     skip: Any = torch.zeros(targets.size, layers[-1].width_out) if skip_logits is None else skip_logits
-    names = " + ".join(layer.aggregation.label for layer in layers)
+    kinds = (layer.aggregation for layer in layers)
+    names = " + ".join(f"weighted {kind.label}" if kind.weighted else kind.label for kind in kinds)
     return CompiledEngine(
         layers=tuple(layers),
         graph=graph,
@@ -291,3 +299,14 @@ def build_compiled_engine(
         name=f"compiled kernels ({names})",
         memory=memory,
     )
+
+
+def _check_weights(layers: Sequence[Layer], edges: IntArray, weights: Float32Array | None) -> None:
+    """Degrees are of one kind in all layers, and the loop that GCN gives every node has weight 1 in every draw."""
+    normalised = {
+        layer.aggregation.weighted for layer in layers if isinstance(layer.aggregation, NormalisedSum | SoftMedoid)
+    }
+    if len(normalised) == 2:
+        raise UnknownModelError("normalises by weighted degrees in one layer, and not in another")
+    if weights is not None and True in normalised and bool((weights[edges[0] == edges[1]] != 1).any()):
+        raise UnknownModelError("is given weights of self-loops other than 1")

@@ -150,7 +150,7 @@ def part_bytes(layers: Sequence[Layer], field: LayeredField, *, table_width: int
     """Return what a field takes with all that no draw changes, and what is needed besides to make it."""
     n, edges, messages = field.nodes.size, field.edge_ids.size, field.sources.size
     coins = n + (edges if needs_degrees(layers) else messages)
-    taken = 24 * n + 8 * edges + 4 * messages + 16 * coins + 4 * (n + 1) * table_width
+    taken = 24 * n + 8 * edges + 4 * messages + 16 * coins + 4 * (n + 1) * table_width + field.weights.nbytes
     receivers, making = int(field.sizes[1]), 16 * edges
     match layers[0].aggregation:
         case Attention(channels=channels) as attention:

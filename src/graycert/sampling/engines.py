@@ -8,11 +8,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch_geometric.utils import index_to_mask, sort_edge_index
+from torch_geometric.utils import index_to_mask
 
 from graycert._compilation import announced
+from graycert._types import Float32Array
 from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
+from graycert.models.edge_inputs import GivenEdgeInputs, with_edge_inputs
 from graycert.sampling.compiled import CompiledEngine, build_compiled_engine
 from graycert.sampling.field_graph import FieldGraph, whole_graph
 from graycert.sampling.interception import InterceptionSampler, ablate
@@ -63,7 +65,7 @@ def choose_engine(
         smoothing: p_d, per column of ``data.edge_index`` if an array, and p_a.
         num_layers: Number k of propagation steps.
         ablation_token: See `build_engine`.
-        edge_inputs: See `build_engine`; kernels know none.
+        edge_inputs: See `build_engine`; kernels know one, which convolutions take for a weight.
         device: Where to compute; kernels run on the CPU only.
         batch_size: For the engine for any model.
         engine: "auto", "compiled" (refuse what it does not know) or "torch".
@@ -83,9 +85,8 @@ def choose_engine(
         try:
             if device is not None and device.type != "cpu":
                 raise UnknownModelError(f"is to run on {device}")
-            if edge_inputs:
-                raise UnknownModelError("is given values per edge")
-            return _compiled(model, data, targets, smoothing, num_layers, ablation_token, memory, say)
+            given, edges = with_edge_inputs(model, data, edge_inputs)
+            return _compiled(given, data, edges, targets, smoothing, num_layers, ablation_token, memory, say)
         except UnknownModelError as unknown:
             reason = f"; no compiled kernels because the model {unknown}"
         if engine == "compiled":
@@ -110,6 +111,7 @@ def choose_engine(
 def _compiled(
     model: nn.Module,
     data: Any,
+    edge_index: Tensor,
     targets: NDArray[np.int64],
     smoothing: InterceptionSmoothing,
     num_layers: int,
@@ -119,7 +121,7 @@ def _compiled(
 ) -> CompiledEngine:
     with torch.inference_mode(), evaluation_mode(model):
         operations = recognise(model)
-        x, edge_index = data.x.cpu(), sort_edge_index(data.edge_index.cpu(), sort_by_row=False)
+        x = data.x.cpu()
         token = ablation_row(model, ablation_token, num_features=x.size(1)).to("cpu", x.dtype)
         sample = compared_part(edge_index, targets, num_nodes=x.size(0), num_layers=num_layers)
         clean = x[sample.nodes]
@@ -128,7 +130,15 @@ def _compiled(
         def built(rows: Tensor, edges: Tensor, some: NDArray[np.int64], smoothing: AnySmoothing) -> CompiledEngine:
             skip_logits = skip_logits_of(model, rows[torch.tensor(some)])
             return build_compiled_engine(
-                operations, rows, token, edges, some, smoothing=smoothing, skip_logits=skip_logits, memory=memory
+                operations,
+                rows,
+                token,
+                edges[:2],
+                some,
+                smoothing=smoothing,
+                skip_logits=skip_logits,
+                edge_weights=_weights_of(model, edges),
+                memory=memory,
             )
 
         made = built(x, edge_index, targets, place_smoothing(smoothing, data.edge_index, num_nodes=x.size(0)))
@@ -140,7 +150,7 @@ def _compiled(
         for number, checked in enumerate(_CHECKED):
             ours = replace(compared, smoothing=checked).logits(0, Purpose.AUDIT, torch.tensor([number]))[0]
             sampler = InterceptionSampler.of_graph(
-                checked, CoinStream(0, Purpose.AUDIT), sample.edge_index, num_nodes=clean.size(0)
+                checked, CoinStream(0, Purpose.AUDIT), sample.edge_index[:2], num_nodes=clean.size(0)
             )
             draw = sampler.draw(torch.tensor([number]))
             theirs = model(ablate(clean, token, draw.ablated[0]), sample.edge_index[:, draw.kept[0]])[sample.targets]
@@ -148,6 +158,17 @@ def _compiled(
             if not _same_up_to_a_constant(ours, theirs):
                 raise UnknownModelError("computes something else than its layers suggest")
     return made
+
+
+def _weights_of(model: nn.Module, edges: Tensor) -> Float32Array | None:
+    """Return the weight of each edge, if the model is given any."""
+    if not isinstance(model, GivenEdgeInputs):
+        return None
+    (values,) = model.inputs.of(edges[2]).values()
+    if values.dtype != torch.float32 or values.numel() != edges.size(1):
+        raise UnknownModelError(f"is given values per edge of type {values.dtype} and shape {tuple(values.shape)}")
+    weights: Float32Array = values.reshape(-1).numpy()
+    return weights
 
 
 def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: int, num_layers: int) -> FieldGraph:
@@ -158,7 +179,7 @@ def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: 
     these nodes and no others.
 
     Args:
-        edge_index: int64 (2, num_edges), sorted by receiver.
+        edge_index: int64 (2, num_edges), or with a third row of values, sorted by receiver.
         targets: Distinct nodes, shape (num_targets,).
         num_nodes: Number of nodes.
         num_layers: Number k of propagation steps.
@@ -166,7 +187,7 @@ def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: 
     if num_nodes + edge_index.size(1) <= _COMPARED_UNITS:
         return whole_graph(edge_index, torch.tensor(targets), num_nodes=num_nodes)
     chosen = torch.tensor(targets[:: -(-targets.size // _COMPARED_TARGETS)])
-    source, target = edge_index
+    source, target = edge_index[:2]
     nodes = index_to_mask(chosen, num_nodes)
     for _ in range(num_layers):
         near = torch.unique(source[nodes[target]])
@@ -175,7 +196,8 @@ def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: 
     inside = (nodes[source] & nodes[target]).nonzero().squeeze(1)
     kept = edge_index[:, inside[:: -(-max(1, inside.numel()) // _COMPARED_UNITS)]]
     position = torch.cumsum(nodes, 0) - 1
-    return FieldGraph(nodes.nonzero().squeeze(1), position[kept], edge_ids(kept, num_nodes=num_nodes), position[chosen])
+    placed = torch.cat([position[kept[:2]], kept[2:]])
+    return FieldGraph(nodes.nonzero().squeeze(1), placed, edge_ids(kept, num_nodes=num_nodes), position[chosen])
 
 
 def _same_up_to_a_constant(ours: Tensor, theirs: Tensor) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._types import IntArray
+from graycert._types import Float32Array, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +19,7 @@ class LayeredField:
         indptr: In-edges of node u are ``indptr[u]:indptr[u + 1]``, sorted by original source, int64 (n + 1,).
         edge_ids: Identity of each edge in the original graph, int64 (num_edges,).
         sources: Source of each edge into the first ``sizes[1]`` nodes, int32 (num_messages,).
+        weights: Weight of each edge, float32 (num_edges,); empty where edges have none.
     """
 
     nodes: IntArray
@@ -26,6 +27,7 @@ class LayeredField:
     indptr: IntArray
     edge_ids: IntArray
     sources: NDArray[np.int32]
+    weights: Float32Array
 
     @property
     def largest_in_degree(self) -> int:
@@ -40,21 +42,32 @@ class InEdges:
     Args:
         indptr: int64 (num_nodes + 1,).
         sources: int64 (num_edges,).
+        weights: float32 (num_edges,), or None where edges have none.
     """
 
     indptr: IntArray
     sources: IntArray
+    weights: Float32Array | None = None
 
     @classmethod
-    def of(cls, edge_index: IntArray, *, num_nodes: int, self_loops: bool) -> "InEdges":
+    def of(
+        cls, edge_index: IntArray, *, num_nodes: int, self_loops: bool, weights: Float32Array | None = None
+    ) -> "InEdges":
         """Sort the edges; ``self_loops`` tells whether they are messages (else convolutions add their own)."""
         source, target = edge_index
-        if not self_loops:
-            proper = source != target
-            source, target = source[proper], target[proper]
-        order = np.lexsort((source, target))
-        counts = np.bincount(target, minlength=num_nodes)
-        return cls(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), source[order].astype(np.int64))
+        kept = np.flatnonzero((source != target) | self_loops)
+        order = kept[np.lexsort((source[kept], target[kept]))]
+        counts = np.bincount(target[kept], minlength=num_nodes)
+        return cls(
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            source[order].astype(np.int64),
+            None if weights is None else weights[order],
+        )
+
+    @property
+    def largest_in_degree(self) -> int:
+        """Most edges into a node."""
+        return int(np.diff(self.indptr).max(initial=0))
 
     def into(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Return in-degrees of ``nodes`` and the positions of their in-edges, node by node."""
@@ -80,6 +93,7 @@ def layered_field(graph: InEdges, targets: IntArray, *, num_layers: int) -> Laye
     degrees, edges = graph.into(nodes)
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
     edge_ids = graph.sources[edges]
+    weights = np.empty(0, dtype=np.float32) if graph.weights is None else graph.weights[edges]
     del edges
     sources = position[edge_ids[: indptr[sizes[-2]]]].astype(np.int32)
     edge_ids *= num_nodes
@@ -90,4 +104,5 @@ def layered_field(graph: InEdges, targets: IntArray, *, num_layers: int) -> Laye
         indptr=indptr,
         edge_ids=edge_ids,
         sources=sources,
+        weights=weights,
     )

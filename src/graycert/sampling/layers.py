@@ -10,10 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graycert._compilation import with_constants
 from graycert._types import Float32Array
-from graycert.sampling.kernels import gat, gatv2, gcn, soft_medoid, sums, tiles
+from graycert.sampling.kernels import draws, gat, gatv2, gcn, soft_medoid, sums, tiles
 from graycert.sampling.kernels.draws import Draw, Field
 from graycert.sampling.kernels.tiles import Output, RowwiseStep
+from graycert.sampling.layered_field import InEdges
 from graycert.sampling.operations import (
     Affine,
     Aggregation,
@@ -31,6 +33,7 @@ _ACTIVATIONS = {"relu": tiles.RELU, "elu": tiles.ELU, "leaky_relu": tiles.LEAKY_
 _WIDEST_SCORES = 40.0  # e^40 times _LARGEST_VALUE is far from the ends of float32
 _LARGEST_VALUE = 1e15
 _MOST_DISTANCES = 64 * 2**20
+_SMALLEST_DEGREE = 0.5  # of weighted degrees: 1 without negative weights, which would cancel and magnify rounding
 SCORED_AT_ONCE = 2**14
 
 
@@ -165,24 +168,33 @@ def project(start: Sequence[RowwiseOperation], x: Tensor) -> Float32Array:
     return np.ascontiguousarray(rows.numpy())
 
 
-def check_magnitudes(table: Float32Array, layers: Sequence[Layer], *, largest_in_degree: int) -> None:
+def check_magnitudes(table: Float32Array, layers: Sequence[Layer], graph: InEdges) -> None:
     """A message that does not arrive has weight zero, which needs finite rows: bound all values in advance.
 
     Args:
         table: Projected rows of the first layer.
         layers: What follows.
-        largest_in_degree: Of the graph.
+        graph: In-edges.
 
     Raises:
         UnknownModelError: If a value on the way could leave the range in which float32 sums are safe.
     """
-    bound = _safe(_largest(table))
+    bound, in_degree = _safe(_largest(table)), graph.largest_in_degree
+    heaviest, total, lightest = 1.0, float(in_degree), 1.0
+    if graph.weights is not None:
+        heaviest, total, lightest = _extremes(graph.weights, graph.indptr)
     for layer in layers:
         match layer.aggregation:
+            case PlainSum(mean=mean, own_factor=factor, weighted=True):
+                bound *= (heaviest if mean else total) + abs(factor)
             case PlainSum(mean=mean, own_factor=factor):
-                bound *= (1 if mean else largest_in_degree) + abs(factor)
+                bound *= (1 if mean else in_degree) + abs(factor)
+            case NormalisedSum(weighted=True):
+                if lightest < _SMALLEST_DEGREE:
+                    raise UnknownModelError(f"is given weights that leave a node a degree of {lightest:.2g}")
+                bound *= (total + 1) / lightest
             case NormalisedSum() | SoftMedoid():
-                bound *= largest_in_degree + 1
+                bound *= in_degree + 1
             case Attention(both=both) if both is not None:
                 _safe(2 * bound * float(np.abs(both, dtype=np.float64).sum(axis=1).max()))  # its scores
         for step in layer.steps:
@@ -190,6 +202,17 @@ def check_magnitudes(table: Float32Array, layers: Sequence[Layer], *, largest_in
             if step.weight is not None and step.bias is not None:
                 rows = np.abs(step.weight, dtype=np.float64).sum(axis=1)
                 bound = _safe(float(rows.max(initial=0.0)) * bound + _largest(step.bias))
+
+
+def _extremes(weights: Float32Array, indptr: NDArray[np.int64]) -> tuple[float, float, float]:
+    """Return the largest |weight|, the largest sum of them into a node, and the smallest degree that a draw can leave.
+
+    A degree counts the node's own loop, of weight 1; the smallest is left where only negative weights survive.
+    """
+    receivers = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    total = np.bincount(receivers, weights=np.abs(weights))
+    negative = np.bincount(receivers, weights=np.minimum(weights, 0))
+    return _largest(weights), float(total.max(initial=0.0)), 1.0 + float(negative.min(initial=0.0))
 
 
 def _largest(values: Float32Array) -> float:
@@ -202,7 +225,22 @@ def _safe(bound: float) -> float:
     return bound
 
 
-def kernel_of(layer: Layer, index: int) -> Callable[..., None]:
+def kernels_of(layers: Sequence[Layer], *, lanes: int) -> list[Callable[..., None]]:
+    """Return what draws a chunk, then the kernel of each layer, for so many samples side by side."""
+    weighs = any(isinstance(layer.aggregation, NormalisedSum) and layer.aggregation.weighted for layer in layers)
+    return [
+        _specialised(draws.draw, lanes, weighs),
+        *(_specialised(_kernel_of(layer, n), lanes, layer.aggregation.weighted) for n, layer in enumerate(layers)),
+    ]
+
+
+def _specialised(kernel: Callable[..., None], lanes: int, weighted: bool) -> Callable[..., None]:
+    constants = {"LANES": lanes, "WEIGHTED": True} if weighted else {"LANES": lanes}
+    made: Callable[..., None] = with_constants(kernel, **constants)
+    return made
+
+
+def _kernel_of(layer: Layer, index: int) -> Callable[..., None]:
     """Return the kernel of a layer; the first one sees rows that are the same in all samples."""
     match layer.aggregation:
         case NormalisedSum():

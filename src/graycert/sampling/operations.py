@@ -1,6 +1,7 @@
 """What a known model does to the rows of x: aggregations over the edges, and row-wise operations around them."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from graycert._types import Float32Array
 
@@ -35,8 +36,9 @@ class Activation:
 
 @dataclass(frozen=True)
 class NormalisedSum:
-    """GCNConv: Σ x_w / sqrt(d_w d_u), the node itself included."""
+    """GCNConv: Σ x_w / sqrt(d_w d_u), the node itself included; ``weighted``: with weights of edges."""
 
+    weighted: bool = False
     label = "GCN"
 
 
@@ -59,6 +61,7 @@ class Attention:
     sender: Float32Array | None = None
     receiver: Float32Array | None = None
     both: Float32Array | None = None
+    weighted: ClassVar[bool] = False
 
     @property
     def label(self) -> str:
@@ -74,16 +77,17 @@ class Attention:
 
 @dataclass(frozen=True)
 class PlainSum:
-    """SAGEConv and GINConv.
+    """SAGEConv, GraphConv and GINConv.
 
-    The sum or mean of the first ``width`` columns of the in-neighbours, plus ``own_factor`` times the last ``width``
-    columns of the node's own row.
+    The sum or mean of the first ``width`` columns of the in-neighbours, each times the weight of its edge if
+    ``weighted``, plus ``own_factor`` times the last ``width`` columns of the node's own row.
     """
 
     label: str
     width: int
     mean: bool
     own_factor: float
+    weighted: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ class SoftMedoid:
     limit: int
     temperature: float
     label = "SMA"
+    weighted: ClassVar[bool] = False
 
 
 RowwiseOperation = Linear | Affine | Activation

@@ -8,17 +8,17 @@ reason to evaluate the model with PyTorch instead; it is never guessed.
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, fx, nn
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, MessagePassing, SAGEConv
-from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
+from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
+from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.dense.linear import Linear as PyGLinear
 from torch_geometric.nn.norm import BatchNorm as PyGBatchNorm
 
-from graycert._types import Float32Array
 from graycert.models import InterceptionGNN
 from graycert.models.calling import AdaptedClassifier
 from graycert.models.edge_inputs import GivenEdgeInputs
@@ -26,13 +26,23 @@ from graycert.models.gat import GATLayer
 from graycert.models.gatv2 import GATv2Layer
 from graycert.models.gcn import GCNLayer
 from graycert.models.outside_state import OutsideState
-from graycert.models.private_copy import give_copies
 from graycert.models.sma import SoftMedoidLayer
+from graycert.sampling.known_layers import (
+    batch_norm_of,
+    check_conv,
+    check_untouched,
+    gat_of,
+    gatv2_of,
+    gcn_of,
+    graph_conv_of,
+    linear_of,
+    sage_of,
+    shift_of,
+)
 from graycert.sampling.operations import (
     Activation,
     Affine,
     Aggregation,
-    Attention,
     Linear,
     NormalisedSum,
     Operation,
@@ -50,14 +60,14 @@ def recognise(model: nn.Module) -> list[Operation]:
     Raises:
         UnknownModelError: If anything about it is not known for certain.
     """
-    if isinstance(model, GivenEdgeInputs):
-        raise UnknownModelError("is given values per edge")
     for module in model.modules():
-        _check_untouched(module)
+        check_untouched(module)
     for parameter in model.parameters():
         if parameter.dtype != torch.float32 or parameter.device.type != "cpu":
             raise UnknownModelError(f"has parameters of type {parameter.dtype} on {parameter.device}")
-    if type(model) is InterceptionGNN:
+    if type(model) is GivenEdgeInputs:
+        operations = _of_weighted(model)
+    elif type(model) is InterceptionGNN:
         operations = list(_of_interception_gnn(model))
     else:
         operations = _of_adapted(model) if type(model) is AdaptedClassifier else _traced_apart(model)
@@ -69,41 +79,43 @@ def recognise(model: nn.Module) -> list[Operation]:
 def _of_adapted(model: AdaptedClassifier) -> list[Operation]:
     """Follow what is adapted; a single logit z becomes (0, z) by a linear map."""
     plain = model.call is None and model.part is None and not isinstance(model.model, nn.ModuleList)
-    operations = recognise(model.model) if plain else _traced_apart(_Returned(model))
-    if model.word == "logit":
-        operations.append(Linear(np.array([[0], [1]], dtype=np.float32), np.zeros(2, dtype=np.float32)))
-    return operations
+    return _per_class(recognise(model.model) if plain else _traced_apart(_Returned(model)), model.word)
+
+
+def _of_weighted(model: GivenEdgeInputs) -> list[Operation]:
+    """Follow a model that is given one value per edge, which its convolutions may take for a weight."""
+    names = tuple(model.inputs.values)
+    if len(names) > 1:
+        raise UnknownModelError(f"is given several values per edge ({', '.join(names)})")
+    inner = model.model
+    operations = _traced_apart(_Returned(inner, names[0]), num_inputs=3)
+    return _per_class(operations, inner.word) if type(inner) is AdaptedClassifier else operations
+
+
+def _per_class(operations: list[Operation], word: str) -> list[Operation]:
+    two = Linear(np.array([[0], [1]], dtype=np.float32), np.zeros(2, dtype=np.float32))
+    return [*operations, two] if word == "logit" else operations
 
 
 class _Returned(nn.Module):
-    """What an adapted model returns, with a signature that can be traced."""
+    """What a model returns that may be adapted, and given a value per edge, with a signature that can be traced."""
 
-    def __init__(self, adapted: AdaptedClassifier) -> None:
+    def __init__(self, model: nn.Module, name: str | None = None) -> None:
         super().__init__()
-        self.adapted = adapted
+        self.model, self.name = model, name
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Any:
-        return self.adapted.returned(x, edge_index)
+    def forward(self, x: Tensor, edge_index: Tensor, values: Tensor | None = None) -> Any:
+        called: Any = self.model.returned if type(self.model) is AdaptedClassifier else self.model
+        return called(x, edge_index, **({} if self.name is None else {self.name: values}))
 
 
-def _traced_apart(model: nn.Module) -> list[Operation]:
+def _traced_apart(model: nn.Module, *, num_inputs: int = 2) -> list[Operation]:
     """Trace a copy: what forward stores would be symbols, in the module and outside it."""
     outside = OutsideState(model)
     try:
-        return list(_traced(copy.deepcopy(model), graph=True))
+        return list(_traced(copy.deepcopy(model), num_inputs=num_inputs))
     finally:
         outside.restore()
-
-
-def _check_untouched(module: nn.Module) -> None:
-    """Hooks and replaced methods can do anything."""
-    for name, value in vars(module).items():
-        if callable(value) and callable(getattr(type(module), name, None)):
-            raise UnknownModelError(f"replaces `{name}` of {type(module).__name__}")
-        if name == "_forward_pre_hooks" and all(hook is give_copies for hook in value.values()):
-            continue  # that of a private copy
-        if name.endswith("_hooks") and "state_dict" not in name and value:
-            raise UnknownModelError(f"has hooks on {type(module).__name__}")
 
 
 def _of_interception_gnn(model: InterceptionGNN) -> Iterator[Operation]:
@@ -114,17 +126,17 @@ def _of_interception_gnn(model: InterceptionGNN) -> Iterator[Operation]:
             yield _function_activation(model.activation, (), {})
         if type(layer) is GCNLayer:
             _check_taken_out(layer.conv.lin)
-            yield from _gcn(layer.conv, layer.linear)
+            yield from gcn_of(layer.conv, layer.linear)
         elif type(layer) is GATLayer:
             _check_taken_out(layer.conv.lin)
-            yield from _gat(layer.conv, layer.linear)
+            yield from gat_of(layer.conv, layer.linear)
         elif type(layer) is GATv2Layer:
             _check_taken_out(layer.conv.lin_l, layer.conv.lin_r)
-            yield from _gatv2(layer.conv, layer.sender, layer.receiver)
+            yield from gatv2_of(layer.conv, layer.sender, layer.receiver)
         elif type(layer) is SoftMedoidLayer:
-            yield _linear(layer.linear)
+            yield linear_of(layer.linear)
             yield SoftMedoid(limit=int(layer.num_neighbors), temperature=float(layer.temperature))
-            yield _shift(layer.bias)
+            yield shift_of(layer.bias)
         else:
             raise UnknownModelError(f"has a layer of type {type(layer).__name__}")
 
@@ -141,11 +153,11 @@ class _Tracer(fx.Tracer):
         return type(m) in _MODULES or isinstance(m, MessagePassing) or super().is_leaf_module(m, module_qualified_name)
 
 
-def _traced(module: nn.Module, *, graph: bool) -> Iterator[Operation]:
-    """Follow ``x`` from operation to operation; ``graph`` tells whether there are edges."""
-    name = type(module).__name__
+def _traced(module: nn.Module, *, num_inputs: int) -> Iterator[Operation]:
+    """Follow ``x`` from operation to operation; it is the first input, edges the second, weights the third."""
+    name, graph = type(module).__name__, num_inputs > 1
     try:
-        required, optional = _arguments(module, 2 if graph else 1)
+        required, optional = _arguments(module, num_inputs)
         traced = _Tracer().trace(module, concrete_args=optional)
     except Exception as error:  # torch.fx raises many kinds, and so may a foreign forward pass
         raise UnknownModelError(f"has a forward pass that cannot be traced ({name}: {error})") from error
@@ -154,7 +166,7 @@ def _traced(module: nn.Module, *, graph: bool) -> Iterator[Operation]:
     if not inputs:
         raise UnknownModelError(f"takes no features ({name})")
     current: fx.Node = inputs[0]
-    edges = inputs[1] if len(inputs) == 2 else None
+    edges, weights = ([*inputs[1:], None, None])[:2]
     normalised = False  # by a log-softmax, or brought into another shape
     for node in nodes:
         if node.op == "placeholder":
@@ -167,7 +179,7 @@ def _traced(module: nn.Module, *, graph: bool) -> Iterator[Operation]:
             raise UnknownModelError(f"is not a chain of layers ({name}, at {node.name})")
         if node.op == "call_module":
             layer = module.get_submodule(str(node.target))
-            yield from _of_module(layer, node, edges)
+            yield from _of_module(layer, node, edges, weights)
         elif node.op in ("call_function", "call_method") and _is_log_softmax(node):
             normalised = graph  # it adds one number to all scores of a node; nothing may follow
             if not graph:
@@ -202,19 +214,26 @@ def _beyond_defaults(nodes: Iterable[fx.Node], inputs: Sequence[fx.Node]) -> lis
     return kept
 
 
-def _of_module(layer: nn.Module, node: fx.Node, edges: fx.Node | None) -> Iterator[Operation]:
+def _of_module(layer: nn.Module, node: fx.Node, edges: fx.Node | None, weights: fx.Node | None) -> Iterator[Operation]:
+    weighted = False
     if isinstance(layer, MessagePassing):
-        others = [value for value in node.args[2:] if value is not None]
-        others += [value for key, value in node.kwargs.items() if key != "edge_index" and value is not None]
-        given = node.args[1] if len(node.args) > 1 else node.kwargs.get("edge_index")
-        if edges is None or given is not edges or others:
+        names = list(inspect.signature(type(layer).forward).parameters)[1:]
+        given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+        others = {
+            key: value for key, value in given.items() if value is not None and key not in (names[0], "edge_index")
+        }
+        weighted = weights is not None and type(layer) in _TAKES_WEIGHTS and others == {"edge_weight": weights}
+        if edges is None or given.get("edge_index") is not edges or (others and not weighted):
             raise UnknownModelError(f"calls {type(layer).__name__} with more than features and edges")
     elif len(node.args) > 1 or any(value is not None for value in node.kwargs.values()):
         raise UnknownModelError(f"calls {type(layer).__name__} with more than one input")
     reader = _MODULES.get(type(layer))
     if reader is None:
         raise UnknownModelError(f"has a layer of type {type(layer).__name__}")
-    yield from reader(layer)
+    for operation in reader(layer):
+        if weighted and isinstance(operation, NormalisedSum | PlainSum):
+            operation = replace(operation, weighted=True)
+        yield operation
 
 
 def _is_log_softmax(node: fx.Node) -> bool:
@@ -249,117 +268,9 @@ def _function_activation(function: Any, args: Sequence[Any], kwargs: Any) -> Act
     raise UnknownModelError(f"uses {getattr(function, '__name__', function)}")
 
 
-def _array(values: Tensor) -> Float32Array:
-    return np.ascontiguousarray(values.detach().numpy(), dtype=np.float32)
-
-
-def _linear(module: Any) -> Linear:
-    if type(module) not in (nn.Linear, PyGLinear) or not isinstance(module.weight, Tensor) or module.weight.dim() != 2:
-        raise UnknownModelError(f"has a linear map of type {type(module).__name__}")
-    _check_untouched(module)
-    weight = _array(module.weight)
-    bias = np.zeros(weight.shape[0], dtype=np.float32) if module.bias is None else _array(module.bias)
-    return Linear(weight, bias)
-
-
-def _shift(bias: Tensor | None, width: int | None = None) -> Affine:
-    shift = np.zeros(width or 0, dtype=np.float32) if bias is None else _array(bias)
-    return Affine(np.ones(shift.size, dtype=np.float32), shift)
-
-
-def _batch_norm(module: Any) -> Iterator[Operation]:
-    if module.running_mean is None or module.running_var is None:
-        raise UnknownModelError("normalises by the statistics of the graph at hand")
-    scale = torch.rsqrt(module.running_var.double() + module.eps)
-    if module.weight is not None:
-        scale = scale * module.weight.double()
-    shift = -module.running_mean.double() * scale
-    if module.bias is not None:
-        shift = shift + module.bias.double()
-    yield Affine(_array(scale.float()), _array(shift.float()))
-
-
-def _check_conv(conv: Any, kind: type, **options: Any) -> None:
-    """Type and every option that changes the arithmetic must be those that the kernels are written for."""
-    if type(conv) is not kind:
-        raise UnknownModelError(f"has a layer of type {type(conv).__name__}")
-    expected = {"flow": "source_to_target", "node_dim": 0, **options}
-    for name, wanted in expected.items():
-        value = getattr(conv, name, wanted)
-        if name == "node_dim":
-            if value not in (0, -2):
-                raise UnknownModelError(f"has a {type(conv).__name__} with {name}={value}")
-        elif value is not wanted and value != wanted:
-            raise UnknownModelError(f"has a {type(conv).__name__} with {name}={value}")
-    if getattr(conv, "explain", None) or getattr(conv, "_explain", None) or getattr(conv, "decomposed_layers", 1) != 1:
-        raise UnknownModelError(f"has a {type(conv).__name__} that is explained or decomposed")
-
-
-def _gcn(conv: Any, linear: Any = None) -> Iterator[Operation]:
-    _check_conv(conv, GCNConv, improved=False, cached=False, add_self_loops=True, normalize=True)
-    if type(conv.aggr_module) is not SumAggregation:
-        raise UnknownModelError(f"has a GCNConv that aggregates by {conv.aggr}")
-    projection = _linear(conv.lin if linear is None else linear)
-    yield projection
-    yield NormalisedSum()
-    yield _shift(conv.bias, projection.weight.shape[0])
-
-
-def _attention_options(conv: Any, kind: type) -> dict[str, Any]:
-    _check_conv(conv, kind, add_self_loops=True, edge_dim=None, residual=False)
-    if type(conv.aggr_module) is not SumAggregation:
-        raise UnknownModelError(f"has a {type(conv).__name__} that aggregates by {conv.aggr}")
-    slope = float(conv.negative_slope)
-    if not 0.0 <= slope <= 1.0:
-        raise UnknownModelError(f"has a {type(conv).__name__} with negative_slope={slope}")
-    return {"channels": int(conv.out_channels), "slope": slope, "mean": not conv.concat}
-
-
-def _after_attention(conv: Any) -> Affine:
-    return _shift(conv.bias, int(conv.out_channels) * (int(conv.heads) if conv.concat else 1))
-
-
-def _gat(conv: Any, linear: Any = None) -> Iterator[Operation]:
-    options = _attention_options(conv, GATConv)
-    if linear is None:
-        linear = getattr(conv, "lin", None)
-    if linear is None or getattr(conv, "lin_src", None) is not None:
-        raise UnknownModelError("has a GATConv for two kinds of nodes")
-    yield _linear(linear)
-    yield Attention(**options, sender=_array(conv.att_src)[0], receiver=_array(conv.att_dst)[0])
-    yield _after_attention(conv)
-
-
-def _gatv2(conv: Any, sender: Any = None, receiver: Any = None) -> Iterator[Operation]:
-    options = _attention_options(conv, GATv2Conv)
-    left, right = (
-        _linear(conv.lin_l if sender is None else sender),
-        _linear(conv.lin_r if receiver is None else receiver),
-    )
-    if left.weight.shape != right.weight.shape:
-        raise UnknownModelError("has a GATv2Conv for two kinds of nodes")
-    yield Linear(np.concatenate([left.weight, right.weight]), np.concatenate([left.bias, right.bias]))
-    yield Attention(**options, both=_array(conv.att)[0])
-    yield _after_attention(conv)
-
-
-def _sage(conv: Any) -> Iterator[Operation]:
-    _check_conv(conv, SAGEConv, normalize=False, project=False)
-    if type(conv.aggr_module) not in (MeanAggregation, SumAggregation):
-        raise UnknownModelError(f"has a SAGEConv that aggregates by {conv.aggr}")
-    neighbors = _linear(conv.lin_l)
-    own = _linear(conv.lin_r).weight if conv.root_weight else np.zeros_like(neighbors.weight)
-    width = neighbors.weight.shape[0]
-    if own.shape != neighbors.weight.shape or (conv.root_weight and conv.lin_r.bias is not None):
-        raise UnknownModelError("has a SAGEConv for two kinds of nodes")
-    yield Linear(np.concatenate([neighbors.weight, own]), np.zeros(2 * width, dtype=np.float32))
-    yield PlainSum("SAGE", width=width, mean=type(conv.aggr_module) is MeanAggregation, own_factor=1.0)
-    yield Affine(np.ones(width, dtype=np.float32), neighbors.bias)
-
-
 def _gin(conv: Any) -> Iterator[Operation]:
     """The first linear map of the MLP goes before the sum, which it commutes with; its bias comes after."""
-    _check_conv(conv, GINConv)
+    check_conv(conv, GINConv)
     if type(conv.aggr_module) is not SumAggregation:
         raise UnknownModelError(f"has a GINConv that aggregates by {conv.aggr}")
     inside = list(_rowwise(conv.nn))
@@ -379,22 +290,24 @@ def _rowwise(module: nn.Module) -> Iterator[Operation]:
     if reader is not None and not isinstance(module, MessagePassing):
         yield from reader(module)
     else:
-        yield from _traced(module, graph=False)
+        yield from _traced(module, num_inputs=1)
 
 
+_TAKES_WEIGHTS = (GCNConv, GraphConv)
 _MODULES: dict[type, Callable[[Any], Iterator[Operation]]] = {
-    GCNConv: _gcn,
-    GATConv: _gat,
-    GATv2Conv: _gatv2,
-    SAGEConv: _sage,
+    GCNConv: gcn_of,
+    GATConv: gat_of,
+    GATv2Conv: gatv2_of,
+    SAGEConv: sage_of,
+    GraphConv: graph_conv_of,
     GINConv: _gin,
-    nn.Linear: lambda module: iter([_linear(module)]),
-    PyGLinear: lambda module: iter([_linear(module)]),
+    nn.Linear: lambda module: iter([linear_of(module)]),
+    PyGLinear: lambda module: iter([linear_of(module)]),
     nn.ReLU: lambda _: iter([Activation("relu")]),
     nn.ELU: lambda module: iter([Activation("elu", float(module.alpha))]),
     nn.LeakyReLU: lambda module: iter([Activation("leaky_relu", float(module.negative_slope))]),
     nn.Dropout: lambda _: iter(()),
     nn.Identity: lambda _: iter(()),
-    nn.BatchNorm1d: _batch_norm,
-    PyGBatchNorm: lambda module: _batch_norm(module.module),
+    nn.BatchNorm1d: batch_norm_of,
+    PyGBatchNorm: lambda module: batch_norm_of(module.module),
 }

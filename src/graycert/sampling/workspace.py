@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graycert._compilation import with_constants
 from graycert._types import Float32Array, IntArray
-from graycert.sampling.kernels import draws
 from graycert.sampling.kernels.coins import CoinKeys
 from graycert.sampling.kernels.draws import Draw, Field
 from graycert.sampling.kernels.tiles import Output, Steps, pack_steps
 from graycert.sampling.layered_field import InEdges, LayeredField, layered_field
-from graycert.sampling.layers import Layer, Scratch, arguments_of, constants_of, kernel_of, make_scratch
+from graycert.sampling.layers import Layer, Scratch, arguments_of, constants_of, kernels_of, make_scratch
 from graycert.sampling.operations import NormalisedSum, SoftMedoid
 from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream
@@ -66,7 +64,7 @@ class Part:
             UnknownModelError: If a kernel would be inexact, or too large, on these rows.
         """
         field = layered_field(graph, targets, num_layers=len(layers))
-        messages = Field(field.indptr, field.sources, field.nodes.size)
+        messages = Field(field.indptr, field.sources, field.nodes.size, field.weights)
         rows = np.ascontiguousarray(table[np.append(field.nodes, table.shape[0] - 1)])
         constants = tuple(
             constants_of(layer, index, messages, rows, num_receivers=int(field.sizes[index + 1]))
@@ -133,8 +131,7 @@ class Tile:
             of_layers = [make_scratch(layer, index, degree, lanes=lanes) for index, layer in enumerate(layers)]
             scores = np.empty((self._block, layers[-1].width_out, lanes), dtype=np.float32)
             self._scratch.put((of_layers, scores))
-        self._draw = with_constants(draws.draw, LANES=lanes)
-        self._kernels = [with_constants(kernel_of(layer, index), LANES=lanes) for index, layer in enumerate(layers)]
+        self._draw, *self._kernels = kernels_of(layers, lanes=lanes)
 
     def run(self, first_sample: int, coins: Coins, count: Counted, *, spread: Spread = map) -> None:
         """Draw a chunk once, compute every hidden row once, then the scores of one block of targets after another.
@@ -158,7 +155,7 @@ class Tile:
         of_nodes, of_edges = coins.node.within(nodes), coins.edge.within(slice(low, high))
         result = Draw(self.draw.survives[low:high], self.draw.shown[nodes], self.draw.scale[nodes])
         into = indptr[nodes.start : nodes.stop + 1] - low
-        self._draw(first_sample, *of_nodes, *of_edges, into, result)
+        self._draw(first_sample, *of_nodes, *of_edges, into, self.part.field.weights[low:high], result)
 
     def _compute(self, index: int, count: Counted, nodes: slice) -> None:
         """Compute the rows that a layer leaves of some nodes; those of the last layer are counted."""

@@ -20,6 +20,9 @@ WIDEST = 32
 LANES = WIDEST
 """Samples side by side. `graycert._compilation.with_constants` compiles kernels for fewer, where memory is short."""
 
+WEIGHTED = False
+"""Whether messages are weighted by their edges; `with_constants` compiles a kernel anew for models that do it."""
+
 Int32Array = NDArray[np.int32]
 ByteArray = NDArray[np.uint8]
 
@@ -33,11 +36,13 @@ class Field(NamedTuple):
         indptr: In-edges of receiver u are ``indptr[u]:indptr[u + 1]``, int64 (num_receivers + 1,).
         sources: Source of each edge into a node whose message passing is needed, int32.
         token: Row of an ablated node in the table of the first layer: the number n of nodes.
+        weights: Weight of each edge of ``sources``, float32; empty where no convolution takes weights.
     """
 
     indptr: IntArray
     sources: Int32Array
     token: int
+    weights: Float32Array
 
 
 class Draw(NamedTuple):
@@ -46,7 +51,8 @@ class Draw(NamedTuple):
     Args:
         survives: 1 where an edge is not deleted, uint8 (num_edges, LANES).
         shown: 1 where a node is not ablated, uint8 (n, LANES).
-        scale: 1/sqrt(1 + surviving in-degree), float32 (n, LANES); empty if no convolution normalises by degrees.
+        scale: 1/sqrt(1 + surviving in-degree), weighted where the model does it, float32 (n, LANES); empty if no
+            convolution normalises by degrees.
     """
 
     survives: ByteArray
@@ -64,6 +70,7 @@ def draw(
     edge_keys: IntArray,
     edge_thresholds: IntArray,
     indptr: IntArray,
+    weights: Float32Array,
     result: Draw,
 ) -> None:
     """Draw samples ``first_sample`` ... ``first_sample + LANES - 1`` into ``result``.
@@ -77,6 +84,7 @@ def draw(
         edge_keys: Key per edge (num_edges,).
         edge_thresholds: Threshold per edge (num_edges,).
         indptr: Segments of in-edges, (n + 1,) where degrees are wanted.
+        weights: Weight of each edge (num_edges,) where degrees are weighted.
         result: Overwritten.
     """
     keys = np.empty(LANES, dtype=np.int64)
@@ -96,8 +104,8 @@ def draw(
         scale = result.scale[node]
         scale[:] = ONE
         for edge in range(indptr[node], indptr[node + 1]):
-            survives = result.survives[edge]
+            survives, given = result.survives[edge], weights[edge] if WEIGHTED else ONE
             for i in range(LANES):
-                scale[i] += survives[i]
+                scale[i] += given if survives[i] else ZERO
         for i in range(LANES):
             scale[i] = ONE / np.sqrt(scale[i])

@@ -1,10 +1,13 @@
-"""GCNConv (Kipf and Welling 2017) in compiled form: weights 1/sqrt(d_w d_u) with the degrees that survive."""
+"""GCNConv (Kipf and Welling 2017) in compiled form: weights 1/sqrt(d_w d_u) with the degrees that survive.
+
+With weights a of edges, a/sqrt(d_w d_u), and degrees are sums of weights that survive; loops have weight 1.
+"""
 
 import numpy as np
 
 from graycert._compilation import kernel
 from graycert._types import Float32Array
-from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field
+from graycert.sampling.kernels.draws import LANES, ONE, WEIGHTED, ZERO, Draw, Field
 from graycert.sampling.kernels.tiles import Output, add_rows, add_static, finish
 
 
@@ -21,9 +24,9 @@ def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -
             folded[i] = ZERO if shown[i] else scale[i]
         for edge in range(low, high):
             source, weight, survives = field.sources[edge], weights[edge - low], draw.survives[edge]
-            seen, factor = draw.shown[source], draw.scale[source]
+            seen, factor, given = draw.shown[source], draw.scale[source], field.weights[edge] if WEIGHTED else ONE
             for i in range(LANES):
-                value = factor[i] if survives[i] else ZERO
+                value = factor[i] * given if survives[i] else ZERO
                 weight[i] = value if seen[i] else ZERO
                 folded[i] += ZERO if seen[i] else value
         tile[:width] = ZERO
@@ -45,8 +48,9 @@ def later_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -
         scale = draw.scale[u]
         for edge in range(low, high):
             weight, survives, factor = weights[edge - low], draw.survives[edge], draw.scale[field.sources[edge]]
+            given = field.weights[edge] if WEIGHTED else ONE
             for i in range(LANES):
-                weight[i] = factor[i] if survives[i] else ZERO
+                weight[i] = factor[i] * given if survives[i] else ZERO
         for c in range(width):
             row, own = tile[c], table[u, c]
             for i in range(LANES):

@@ -2,13 +2,15 @@
 
 Out of a node comes (sum or mean of the first columns of its in-neighbours' rows) + factor · (the last columns of its
 own row): SAGEConv projects neighbours and the node itself differently, GINConv adds (1 + eps) times the node's row.
+GraphConv (Morris et al. 2019) is SAGEConv whose rows may be multiplied by weights of edges; a mean still divides by
+the number of messages.
 """
 
 import numpy as np
 
 from graycert._compilation import kernel
 from graycert._types import Float32Array
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field
+from graycert.sampling.kernels.draws import LANES, ONE, WEIGHTED, ZERO, Draw, Field
 from graycert.sampling.kernels.tiles import Output, add_rows, add_static, finish
 
 
@@ -38,15 +40,15 @@ def first_layer(
         arrived[:] = ZERO
         for edge in range(low, high):
             weight, survives, seen = weights[edge - low], draw.survives[edge], draw.shown[field.sources[edge]]
+            given = field.weights[edge] if WEIGHTED else ONE
             for i in range(LANES):
-                value = survives[i] & seen[i]
-                weight[i] = value
-                arrived[i] += value
-                folded[i] += survives[i] & (np.uint8(1) - seen[i])
+                weight[i] = np.float32(survives[i] & seen[i]) * given
+                arrived[i] += survives[i]
+                folded[i] += np.float32(survives[i] & (np.uint8(1) - seen[i])) * given
         tile[:width] = ZERO
         add_static(output, 0, width, weights, table, field.sources[low:high])
         for i in range(LANES):
-            arrived[i] = ONE / max(arrived[i] + folded[i], ONE) if mean else ONE
+            arrived[i] = ONE / max(arrived[i], ONE) if mean else ONE
         for c in range(width):
             row = tile[c]
             own_value, token_value = own_factor * own[own_columns + c], own_factor * token[own_columns + c]
@@ -68,8 +70,9 @@ def later_layer(
         arrived[:] = ZERO
         for edge in range(low, high):
             weight, survives = weights[edge - low], draw.survives[edge]
+            given = field.weights[edge] if WEIGHTED else ONE
             for i in range(LANES):
-                weight[i] = survives[i]
+                weight[i] = np.float32(survives[i]) * given
                 arrived[i] += survives[i]
         tile[:width] = ZERO
         add_rows(output, 0, width, weights, table, field.sources[low:high])
