@@ -179,7 +179,9 @@ def test_class_names_name_numbers_too(tmp_path: Path) -> None:
 # --- E1: unknown labels
 
 
-@pytest.mark.parametrize("word", ["unknown", "Unknown", "NaN", "nan", "None", "null", "?", "-1", "", "NA", "-"])
+@pytest.mark.parametrize(
+    "word", ["unknown", "Unknown", "unlabeled", "missing", "NaN", "nan", "None", "null", "?", "-1", "", "NA", "-"]
+)
 @pytest.mark.parametrize("others", [("spam", "ham"), ("1", "0")])
 def test_unknown_labels_are_no_class(tmp_path: Path, word: str, others: tuple[str, str]) -> None:
     nodes = f"id,label,f\na,{others[0]},1\nb,{word},2\nc,{others[1]},5\nd,{word},4\n"
