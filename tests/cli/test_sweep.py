@@ -29,13 +29,18 @@ def arguments(graph, out, *more):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--model", "own:Net", "--skip"), "`skip` must be left out for a class of your own, which is built as it is"),
+        (
+            ("--model", "no_such:Net", "--per-class", "5"),
+            "`model` must name something that can be imported, got 'no_such:Net'",
+        ),
         (("--budget", "0"), "`budget` must be a whole number of trials or a time, got '0'"),
         (("--budget", "soon"), "`budget` must be a whole number of trials or a time, got 'soon'"),
-        (("--model", "mlp"), "`model` must be one of 'gcn', 'gat', 'gatv2', 'sma', got 'mlp'"),
+        (("--model", "mlp"), "`model` must be gcn, gat, gatv2, sma or package.module:Class, got 'mlp'"),
         (("--smooth", "everything"), "`smooth` must be one of 'both', 'deletion', 'ablation', got 'everything'"),
         (("--sampler", "grid"), "`sampler` must be one of 'random', 'nsga2', 'tpe', got 'grid'"),
-        (("--max-epochs", "0"), "`max_epochs` must be greater than or equal to 1, got 0"),
-        (("--learning-rate", "0"), "`learning_rate` must be greater than 0, got 0.0"),
+        (("--max-epochs", "0"), "`max_epochs` must be greater than or equal to 1, got '0'"),
+        (("--learning-rate", "0"), "`learning_rate` must be greater than 0, got '0'"),
         (("--workers", "0"), "`workers` must be >= 1, got 0"),
         (("--alpha", "1"), "`alpha` must be in (0, 1), got 1.0"),
         (("--out", "/proc/sweep"), "`--out` must be writable"),

@@ -189,7 +189,9 @@ def test_ids_that_read_like_no_id_are_nodes_and_said(tmp_path: Path, word: str) 
         assert f"ids that read like no id, taken as nodes of these names: `{word}`" in data.preparation
 
 
-@pytest.mark.parametrize("word", ["unknown", "Unknown", "NaN", "nan", "None", "null", "?", "-1", "", "NA", "-"])
+@pytest.mark.parametrize(
+    "word", ["unknown", "Unknown", "unlabeled", "missing", "NaN", "nan", "None", "null", "?", "-1", "", "NA", "-"]
+)
 @pytest.mark.parametrize("others", [("spam", "ham"), ("1", "0")])
 def test_unknown_labels_are_no_class(tmp_path: Path, word: str, others: tuple[str, str]) -> None:
     nodes = f"id,label,f\na,{others[0]},1\nb,{word},2\nc,{others[1]},5\nd,{word},4\n"

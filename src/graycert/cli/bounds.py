@@ -1,13 +1,13 @@
 """`graycert bounds`: what the graph alone allows, whatever the model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from graycert.cli import graphs
+from graycert.cli import graphs, models
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import NO_NEGATIVE, BoundsConfig
 from graycert.cli.console import Console, table
@@ -24,7 +24,7 @@ from graycert.cli.node_files import read_masks, read_nodes
 from graycert.cli.places import check_file, claimed, write_file
 from graycert.cli.repetition import WHERE
 from graycert.smoothing import InterceptionSmoothing
-from graycert.threats import THREATS, Threat
+from graycert.threats import THREATS, NodeFeatureThreat, Threat
 
 if TYPE_CHECKING:
     from graycert.bounds import DeltaBounds
@@ -44,8 +44,8 @@ def bounds_command() -> Callable[..., int]:
     ) -> int:
         """Bound Δ, the chance that a hostile message arrives, and with it the radius that any model could reach.
 
-        No model and no features are needed. A node whose Δ̄(ρ) is 1/2 or more cannot be certified at ρ with this bound,
-        even if every vote agrees.
+        No model and no features are needed; of a model only its depth and kind count. A node whose Δ̄(ρ) is 1/2 or
+        more cannot be certified at ρ with this bound, even if every vote agrees.
 
         Args:
             options: Which nodes and which smoothing.
@@ -60,7 +60,7 @@ def bounds_command() -> Callable[..., int]:
 
 
 def _run(config: BoundsConfig, console: Console) -> int:
-    smoothing, _ = _made(config)
+    smoothing, _ = _made(config, {})
     place = config.out
     out = None if place is None else check_file(place, overwrite=config.overwrite, suffixes=(".csv", ".parquet"))
     with nullcontext() if out is None else claimed(out):
@@ -69,14 +69,14 @@ def _run(config: BoundsConfig, console: Console) -> int:
 
 def _bounded(config: BoundsConfig, smoothing: InterceptionSmoothing, out: Path | None, console: Console) -> int:
     data = graphs.load(config, console)
-    _, threat = _made(config, **read_masks(THREATS[config.threat], config, data))
-    found = _evaluate(config, smoothing, threat, data, console)
+    found = _evaluate(config, smoothing, data, console)
     rows = _rows(found)
     if out is not None:
         frame = _frame(found, data)
         is_csv = out.suffix.lower() == ".csv"
         write_file(out, lambda path: _write(frame, path, as_csv=is_csv))
-    options = {**config.model_dump(exclude=WHERE), **as_options(smoothing), **as_options(threat)}
+    options = {**config.model_dump(exclude=WHERE), **as_options(smoothing), **as_options(found.threat)}
+    options["num_layers"] = found.num_layers
     record = {
         "command": "bounds",
         "graph": graphs.graph_record(data),
@@ -91,34 +91,60 @@ def _bounded(config: BoundsConfig, smoothing: InterceptionSmoothing, out: Path |
     return 0
 
 
-def _made(config: BoundsConfig, **masks: Any) -> tuple[InterceptionSmoothing, Threat]:
-    """Return smoothing and threat; what does not fit is refused before the graph is loaded."""
+def _made(
+    config: BoundsConfig, masks: Mapping[str, Any], *, distance: int | None = None
+) -> tuple[InterceptionSmoothing, Threat]:
+    """Return smoothing and threat; what does not fit is refused before the graph is loaded.
+
+    Args:
+        config: The options.
+        masks: Which nodes options name.
+        distance: Hops to the nearest hostile nodes, if no option says it and a model does.
+    """
     from graycert.bounds import check_bound
 
     threat = THREATS[config.threat]
     among: list[Kind] = [InterceptionSmoothing, *bounded_threats().values()]
     refuse_foreign(config, (InterceptionSmoothing, threat), among=among)
-    check_bound(config.bound, num_layers=config.num_layers)
-    return made(InterceptionSmoothing, config), made(threat, config, defaults=BOUNDS_DEFAULTS, **masks)
+    if config.model is None:
+        check_bound(config.bound, num_layers=_steps(config))
+    else:
+        models.check_name(config.model)
+    usual: Mapping[Kind, Mapping[str, Any]] = BOUNDS_DEFAULTS
+    if distance is not None:
+        usual = {NodeFeatureThreat: {"min_distance": distance}}
+    return made(InterceptionSmoothing, config), made(threat, config, defaults=usual, **masks)
 
 
-def _evaluate(
-    config: BoundsConfig, smoothing: InterceptionSmoothing, threat: Threat, data: Any, console: Console
-) -> "DeltaBounds":
+def _steps(config: BoundsConfig) -> int:
+    return 2 if config.num_layers is None else config.num_layers
+
+
+def _evaluate(config: BoundsConfig, smoothing: InterceptionSmoothing, data: Any, console: Console) -> "DeltaBounds":
     import numpy as np
 
     from graycert.bounds import PATH_BOUNDS, delta_bounds
     from graycert.bounds.two_level import load_kernels
 
     named = None if config.targets == "all" else read_nodes(config.targets, data, flag="targets")
+    targets = np.arange(int(data.num_nodes)) if named is None else named
+    masks = read_masks(THREATS[config.threat], config, data)
+    num_layers, threat = _steps(config), _made(config, masks)[1]
+    if config.model is not None:
+        from graycert.cli.bounded_model import known_of, model_of
+        from graycert.models.protocol import has_skip
+
+        model = model_of(config, data)
+        threat = _made(config, masks, distance=int(has_skip(model)))[1]
+        num_layers, threat = known_of(model, config, data, smoothing=smoothing, threat=threat, targets=targets)
     if config.bound not in PATH_BOUNDS:
         load_kernels(console.say)
     return delta_bounds(
         data,
-        np.arange(int(data.num_nodes)) if named is None else named,
+        targets,
         smoothing=smoothing,
         threat=threat,
-        num_layers=config.num_layers,
+        num_layers=num_layers,
         max_radius=config.max_radius,
         bound=config.bound,
     )

@@ -82,6 +82,8 @@ def _validated(kind: type[ConfigT], file: Path, values: Mapping[str, Any]) -> Co
 def type_problem(error: ValidationError) -> str:
     """Return the first problem as one sentence that names the key, the rule and the value."""
     first = error.errors(include_url=False)[0]
+    if first["type"] == "value_error":  # of settings themselves, which name what it is about
+        return f"{str(first['ctx']['error']).removesuffix('.')}. See `graycert --help`."
     name = first["loc"][0] if first["loc"] else "value"
     limits = {key: f"{limit:g}" if isinstance(limit, float) else limit for key, limit in first.get("ctx", {}).items()}
     rule = _RULES.get(first["type"], "usable").format(**limits)

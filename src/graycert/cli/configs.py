@@ -29,6 +29,7 @@ Level = Annotated[float, Field(gt=0.0, lt=1.0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
+NumLayers = Annotated[Count | None, Field(description="Message-passing steps. Default: 2, or those of the model.")]
 
 
 InTables = Annotated[str | None, Parameter(group=GROUPS["Tables"])]
@@ -74,30 +75,33 @@ class GraphConfig(Config):
     binarize: Annotated[bool | None, Field(description="Replace each feature by 1 where it is > 0, else 0.")] = None
 
 
-class TrainingConfig(GraphConfig):
-    """How a model is trained: the paper's settings."""
+class ModelConfig(GraphConfig):
+    """Which model, and how it is trained, but for smoothing in training: the paper's settings."""
 
     split: Annotated[
         Literal["inductive", "transductive"],
         Field(description="inductive (held-out nodes are not in the training graph) or transductive."),
     ] = "inductive"
     per_class: Annotated[Count, Field(description="Training nodes, and validation nodes, of each class.")] = 20
-    test_fraction: Annotated[Level, Field(description="Share of the labelled nodes to test on.")] = 0.1
     seed: Annotated[Seed, Field(description="Seeds the split, the weights, training, and the votes.")] = 0
     model: Annotated[str, Field(description="gat, gcn, gatv2 or sma; or package.module:Class.")] = "gat"
     skip: Annotated[
         bool | None,
         Field(description="Add a connection from a node's own features to its output. Default: yes, for a new model."),
     ] = None
-    num_layers: Annotated[
-        Count | None, Field(description="Message-passing steps. Default: 2, or those of the model.")
-    ] = None
-    train_p_delete: Annotated[Probability, Field(description="Chance of deleting an edge while training.")] = 0.01
-    train_p_ablate: Annotated[Probability, Field(description="Chance of ablating a node while training.")] = 0.6
+    num_layers: NumLayers = None
     max_epochs: Annotated[Count, Field(description="Limit of training epochs.")] = 1_000
     patience: Annotated[Count, Field(description="Epochs without improvement before training stops.")] = 50
     learning_rate: Annotated[Positive, Field(description="Of Adam.")] = 1e-3
     weight_decay: Annotated[float, Field(ge=0.0, allow_inf_nan=False, description="Of Adam.")] = 5e-4
+
+
+class TrainingConfig(ModelConfig):
+    """How a model is trained under smoothing."""
+
+    test_fraction: Annotated[Level, Field(description="Share of the labelled nodes to test on.")] = 0.1
+    train_p_delete: Annotated[Probability, Field(description="Chance of deleting an edge while training.")] = 0.01
+    train_p_ablate: Annotated[Probability, Field(description="Chance of ablating a node while training.")] = 0.6
 
 
 class TrainConfig(TrainingConfig):
@@ -180,7 +184,14 @@ class CertifyConfig(TrainingConfig):
 class BoundsConfig(GraphConfig):
     """Options of `graycert bounds`, but for those that `graycert.cli.declared` adds and whose choices it fills in."""
 
-    num_layers: Annotated[Count, Field(description="Message-passing steps of the model.")] = 2
+    model: Annotated[
+        str | None,
+        Field(
+            description="Model that says how many steps it has, whether it has a skip connection and what its messages "
+            "depend on: package.module:Class, FILE.safetensors, or gat, gcn, gatv2 or sma. Default: none."
+        ),
+    ] = None
+    num_layers: NumLayers = None
     targets: Annotated[str, Field(description="all, or a file naming nodes, one a line.")] = "all"
     threat: Annotated[str, Parameter(group=GROUPS["Threat"]), Field(description="Who may do what.")] = "node-features"
     bound: Annotated[str, Field(description="Bound of Δ over sets of hostile nodes.")] = "auto"

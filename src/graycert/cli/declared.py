@@ -84,7 +84,10 @@ def bounds_config() -> type[BoundsConfig]:
     return _extended(
         BoundsConfig,
         [InterceptionSmoothing, *threats.values()],
-        words={(kind, name): str(value) for kind, values in BOUNDS_DEFAULTS.items() for name, value in values.items()},
+        words={
+            **{(kind, name): str(value) for kind, values in BOUNDS_DEFAULTS.items() for name, value in values.items()},
+            (NodeFeatureThreat, "min_distance"): "1; with a model, 0 if it has no skip connection",
+        },
         threat=tuple(threats),
         bound=InterceptionSmoothing.bounds,
     )

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from graycert.cli.configs import GraphConfig, TrainingConfig
+from graycert.cli.configs import GraphConfig, ModelConfig, TrainingConfig
 from graycert.cli.console import Console, about
+from graycert.errors import InvalidParameterError
 
 
 def load(config: GraphConfig, console: Console) -> Any:
@@ -39,6 +40,21 @@ def test_nodes(config: TrainingConfig, data: Any) -> Any:
     from graycert.data import transductive_split
 
     return transductive_split(data, **_how_to_split(config, data)).test.nodes
+
+
+def refuse_another_split(config: ModelConfig, data: Any) -> None:
+    """Refuse to draw nodes where a sweep takes those of the graph's own split.
+
+    Raises:
+        InvalidParameterError: If so many nodes are asked for.
+    """
+    from graycert.data.splits import has_masks
+
+    if has_masks(data) and "per_class" in config.model_fields_set:
+        raise InvalidParameterError(
+            f"`--per-class` must be left out for a graph with a split of its own, which a sweep takes, got "
+            f"{config.per_class}. Pass --split-column '' besides to draw the nodes."
+        )
 
 
 def graph_record(data: Any) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from pydantic import ValidationError
 
-from graycert.cli import graphs
+from graycert.cli import graphs, models
 from graycert.cli.config_file import resolve, type_problem
-from graycert.cli.configs import GraphConfig
+from graycert.cli.configs import GraphConfig, ModelConfig
 from graycert.cli.console import Console, about, table
 from graycert.cli.places import default_run, shown, whole
 from graycert.cli.sweep_config import SweepConfig
 from graycert.errors import InvalidFileError, InvalidParameterError
+from graycert.models.names import is_own
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,17 +25,7 @@ if TYPE_CHECKING:
 
 _DEFAULTS = SweepConfig()
 _SMOOTHED = {"both": "deletion and ablation", "deletion": "deletion", "ablation": "ablation"}
-_TRAINING = (
-    "split",
-    "seed",
-    "per_class",
-    "skip",
-    "num_layers",
-    "max_epochs",
-    "patience",
-    "learning_rate",
-    "weight_decay",
-)
+_TRAINING = set(ModelConfig.model_fields) - set(GraphConfig.model_fields) - {"model", "skip"}
 _SAMPLERS = ("random", "nsga2", "tpe")
 _FIGURES = ("pareto.png", "pareto.pdf")
 _SHOWN_RADII = (1, 2, 4, 8)
@@ -95,20 +86,17 @@ def sweep(
 
 def _check(config: SweepConfig) -> None:
     """Check everything that can be checked before a graph is loaded."""
-    from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
+    from graycert._validation import check_choice, check_integer, check_open_unit
     from graycert.bounds import BOUNDS
-    from graycert.models.names import ARCHITECTURES
     from graycert.rules import RULES
 
-    check_choice("model", config.model, ARCHITECTURES, hint="Each trial trains a model of its own.")
+    models.check_name(config.model, trained=False)
     check_choice("smooth", config.smooth, tuple(_SMOOTHED))
     check_choice("sampler", config.sampler, _SAMPLERS)
-    check_choice("split", config.split, ("inductive", "transductive"))
     check_choice("rule", config.rule, tuple(RULES))
     check_choice("bound", config.bound, BOUNDS)
     check_open_unit("alpha", config.alpha, hint="It is a failure probability, e.g. 0.01.")
     check_integer("min_distance", config.min_distance, at_least=0, hint="It counts hops to the target.")
-    check_seed(config.seed)
 
 
 def _described(config: SweepConfig) -> "SmoothingSweep":
@@ -116,10 +104,10 @@ def _described(config: SweepConfig) -> "SmoothingSweep":
     from graycert.reproduction.settings import Conclusion, TrainingSettings
     from graycert.reproduction.smoothing_sweep import SmoothingSweep
 
+    skip = config.skip if is_own(config.model) else config.skip is not False
+    model = {"graph": _named_graph(config), "architecture": config.model, "skip": bool(skip)}
     try:
-        training = TrainingSettings.model_validate(
-            {"graph": _named_graph(config), "architecture": config.model, **config.model_dump(include=set(_TRAINING))}
-        )
+        training = TrainingSettings.model_validate({**model, **config.model_dump(include=_TRAINING)})
     except ValidationError as error:
         raise InvalidParameterError(type_problem(error)) from error
     conclusion = Conclusion(min_distance=config.min_distance, bound=config.bound, rule=config.rule, alpha=config.alpha)
@@ -168,27 +156,19 @@ def _planned(
     config: SweepConfig, described: "SmoothingSweep", budget: "Budget", out: Path, console: Console
 ) -> "Sweep":
     """Return the sweep, once its graph and model turned out to be usable."""
-    from graycert.audit import refuse_exposed_target
-    from graycert.bounds import check_bound
-    from graycert.models import build_model
     from graycert.reproduction.lab import Lab
     from graycert.reproduction.sweep import AdaptiveDesign
-    from graycert.threats.node_features import NodeFeatureThreat
 
-    training = described.training
-    check_bound(config.bound, num_layers=training.num_layers)
     lab = Lab(out / "lab", data_root=config.data_root)
     _keep_description(config, lab.folder)
     with about("graph"):
-        data = lab.graph(training.graph)
+        data = lab.graph(described.training.graph)
     graphs.tell(data, console)
-    split = lab.split(training)
-    nodes = split.test.nodes.numpy()
-    model = build_model(training.architecture, split, num_layers=training.num_layers, skip=training.skip)
-    refuse_exposed_target(model, NodeFeatureThreat(min_distance=config.min_distance), nodes)
+    graphs.refuse_another_split(config, data)
+    described.refuse(lab)
     console.say(
         f"graph {data.graph_name}: {data.num_nodes:,} nodes, {data.edge_index.size(1):,} directed edges, "
-        f"{nodes.size:,} test nodes"
+        f"{lab.split(described.training).test.nodes.numel():,} test nodes"
     )
     design = (
         described.design
@@ -240,11 +220,11 @@ def _draw(trials: "pd.DataFrame", described: "SmoothingSweep", out: Path) -> Non
 
 
 def _title(described: "SmoothingSweep") -> str:
-    from graycert.reproduction.kinds.pareto import ARCHITECTURES, TITLES
+    from graycert.reproduction.kinds.pareto import TITLES, architecture_title
 
     training = described.training
     graph = TITLES.get(training.graph, Path(training.graph).stem)
-    return f"{ARCHITECTURES[training.architecture]}{' with skip' if training.skip else ''} on {graph}"
+    return f"{architecture_title(training.architecture)}{' with skip' if training.skip else ''} on {graph}"
 
 
 def _text(

@@ -5,24 +5,13 @@ from typing import Annotated
 from cyclopts import Parameter
 from pydantic import Field
 
-from graycert.cli.configs import Count, GraphConfig
+from graycert.cli.configs import Count, ModelConfig, Seed
 
 
-class SweepConfig(GraphConfig):
+class SweepConfig(ModelConfig):
     """Options of `graycert sweep`."""
 
-    split: Annotated[
-        str, Field(description="inductive (held-out nodes are not in the training graph) or transductive.")
-    ] = "inductive"
-    per_class: Annotated[int, Field(description="Training nodes, and validation nodes, of each class.")] = 20
-    seed: Annotated[int, Field(description="Seeds the split, weights, training, votes, and where trials lie.")] = 0
-    model: Annotated[str, Field(description="gat, gcn, gatv2 or sma.")] = "gat"
-    skip: Annotated[bool, Field(description="Add a connection from a node's own features to its output.")] = True
-    num_layers: Annotated[int, Field(description="Message-passing steps.")] = 2
-    max_epochs: Annotated[int, Field(description="Limit of training epochs.")] = 1_000
-    patience: Annotated[int, Field(description="Epochs without improvement before training stops.")] = 50
-    learning_rate: Annotated[float, Field(description="Of Adam.")] = 1e-3
-    weight_decay: Annotated[float, Field(description="Of Adam.")] = 5e-4
+    seed: Annotated[Seed, Field(description="Seeds the split, weights, training, votes, and where trials lie.")] = 0
     smooth: Annotated[
         str,
         Field(

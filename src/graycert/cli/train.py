@@ -13,6 +13,7 @@ from graycert.cli.configs import TrainConfig
 from graycert.cli.console import Console
 from graycert.cli.places import check_file, claimed, default_run
 from graycert.cli.training import train_model
+from graycert.models.names import is_own
 
 _DEFAULTS = TrainConfig()
 
@@ -34,7 +35,7 @@ def train(
     """
     console = Console(as_json=json, quiet=quiet)
     settings = resolve(options, config)
-    _check_architecture(settings.model)
+    models.check_name(settings.model, trained=False)
     place = settings.out or str(default_run("train", settings.graph) / "model.safetensors")
     out = check_file(place, overwrite=settings.overwrite, suffixes=(".safetensors",))
     check_file(out.with_suffix(".json"), overwrite=settings.overwrite, suffixes=(".json",))
@@ -45,8 +46,8 @@ def train(
 def _trained(settings: TrainConfig, out: Path, console: Console) -> int:
     data = graphs.load(settings, console)
     split = graphs.make_split(settings, data)
-    own = ":" in settings.model
-    model = models.own_module(settings, data) if own else models.new_model(settings, split)
+    own = is_own(settings.model)
+    model = models.new_model(settings, split)
     record = train_model(settings, model, split, console)
     notes = {
         "graph": {name: value for name, value in graphs.graph_record(data).items() if value is not None},
@@ -76,14 +77,5 @@ def _trained(settings: TrainConfig, out: Path, console: Console) -> int:
 
 def _next(config: TrainConfig, weights: Path) -> str:
     """Return the command that certifies the model on the same graph."""
-    model = [config.model, "--weights", str(weights)] if ":" in config.model else [str(weights)]
+    model = [config.model, "--weights", str(weights)] if is_own(config.model) else [str(weights)]
     return shlex.join(["graycert", "certify", *graphs.as_flags(config), "--model", *model, "--seed", str(config.seed)])
-
-
-def _check_architecture(name: str) -> None:
-    from graycert._validation import check_choice
-    from graycert.models.names import ARCHITECTURES
-
-    models.check_name(name)
-    if ":" not in name:
-        check_choice("model", name, ARCHITECTURES, hint="A model of your own is package.module:Class.")

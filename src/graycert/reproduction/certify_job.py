@@ -66,7 +66,7 @@ class CertifyJob(Job):
 
         test = lab.split(self.model).test
         targets = chosen_targets(test.nodes.numpy(), self.num_targets, seed=self.model.seed)
-        data = _sparsified(test.data, self.test_graph, targets, num_layers=self.model.num_layers)
+        data = _sparsified(test.data, self.test_graph, targets, self.model)
         widest = min(self.conclusions, key=lambda each: each.min_distance)
         neediest = max(self.conclusions, key=lambda each: RULES[each.rule].needs == "predictions")
         certificates = graycert.certify(
@@ -106,7 +106,7 @@ class CertifyJob(Job):
         if found.setup.num_layers is not None and (threat.within_field or threat.unit == "edges"):
             return found.num_eligible
         hostile = NodeFeatureThreat(min_distance=conclusion.min_distance)
-        return eligible_nodes(data, found.targets, hostile, num_layers=self.model.num_layers).counts
+        return eligible_nodes(data, found.targets, hostile, num_layers=self.model.steps).counts
 
 
 def chosen_targets(nodes: IntArray, num_targets: int | None, *, seed: int) -> IntArray:
@@ -136,7 +136,7 @@ def _told(found: "Certificates") -> dict[str, Any]:
     return {name: value for name, value in (values | added).items() if value is not None}
 
 
-def _sparsified(data: Any, how: TestGraph, targets: IntArray, *, num_layers: int) -> Any:
+def _sparsified(data: Any, how: TestGraph, targets: IntArray, model: AnyTraining) -> Any:
     """Return the graph that is attacked."""
     if how == "as it is":
         return data
@@ -150,7 +150,7 @@ def _sparsified(data: Any, how: TestGraph, targets: IntArray, *, num_layers: int
     from graycert.graph.trees import sparsify_to_trees
 
     adjacency = as_adjacency(data)
-    kept = sparsify_to_trees(adjacency, targets, num_layers=num_layers)
+    kept = sparsify_to_trees(adjacency, targets, num_layers=model.steps)
     thinner = data.clone()
     edges = np.stack([adjacency.sources[kept], adjacency.targets[kept]]).astype(np.int64)
     thinner.edge_index = torch.from_numpy(edges)

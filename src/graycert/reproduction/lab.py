@@ -8,9 +8,11 @@ from typing import Any
 
 from graycert._files import write_atomically
 from graycert.errors import InvalidFileError
+from graycert.models.names import is_own
 from graycert.reproduction.job import Job
+from graycert.reproduction.recipes import read_model, trained, write_model
 from graycert.reproduction.results import Arrays, Results
-from graycert.reproduction.settings import SplitSettings, TrainedModel, settings_hash
+from graycert.reproduction.settings import ModelSettings, SplitSettings, TrainedModel, settings_hash
 
 
 class Lab:
@@ -44,15 +46,29 @@ class Lab:
         """Return the trained model, in evaluation mode, from its files if it was trained before."""
         from filelock import FileLock
 
-        import graycert
-
+        self.refuse_changed_class(settings)
         file = self._model_file(settings)
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(file.with_suffix(".lock")):  # two workers that need one model train it once
             try:
-                return graycert.load_model(file)
+                return read_model(settings, file, lambda: self.split(settings))
             except InvalidFileError:  # not there, or cut off by a crash of the machine
                 return self._train(settings, file)
+
+    def refuse_changed_class(self, settings: TrainedModel) -> None:
+        """Results are known by the name of the user's class, so behind a name there must always be the same class.
+
+        Raises:
+            InvalidFileError: If the file that the class is written in is another than when a model was trained here.
+        """
+        from graycert.models.by_name import source_of
+
+        name, kept = self._kept_class(settings)
+        if kept is not None and kept.is_file() and kept.read_bytes() != source_of(name):
+            raise InvalidFileError(
+                f"{name} is another than the results in {self.folder} were computed with: {kept} is how it was. "
+                "Choose another folder for the results, or give the class another name."
+            )
 
     def forget_model(self, settings: TrainedModel) -> None:
         """Remove the files of a trained model that nothing else will need."""
@@ -63,13 +79,21 @@ class Lab:
     def _model_file(self, settings: TrainedModel) -> Path:
         return self.folder / "models" / f"{settings.key}.safetensors"
 
-    def _train(self, settings: TrainedModel, file: Path) -> Any:
-        import graycert
-        from graycert.reproduction.recipes import trained
+    def _kept_class(self, settings: TrainedModel) -> tuple[str, Path | None]:
+        """Return the name of a model, and where the file of its class is kept; graycert's own are not."""
+        name = settings.architecture if isinstance(settings, ModelSettings) else ""
+        return name, self.folder / "classes" / f"{name.partition(':')[0]}.py" if is_own(name) else None
 
+    def _train(self, settings: TrainedModel, file: Path) -> Any:
+        from graycert.models.by_name import source_of
+
+        name, kept = self._kept_class(settings)
+        source = b"" if kept is None else source_of(name)
         model, record = trained(settings, self.split(settings))
-        graycert.save_model(model, file, notes={"settings": settings.model_dump(mode="json"), "training": record})
-        return graycert.load_model(file)
+        write_model(model, file, {"settings": settings.model_dump(mode="json"), "training": record})
+        if kept is not None:
+            write_atomically(kept, lambda path: path.write_bytes(source))
+        return read_model(settings, file, lambda: self.split(settings))
 
     def _load(self, name: str) -> Any:
         from graycert.data import load_graph

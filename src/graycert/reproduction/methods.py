@@ -267,7 +267,7 @@ class MLP(FloorCurve):
 
     def model(self, seed: int) -> MLPTraining:
         """Return the MLP of a seed; of the settings of models it has none."""
-        return MLPTraining(**self.split_settings(seed).model_dump(), num_layers=max(2, self.num_layers))
+        return MLPTraining(**self.split_settings(seed).model_dump(), num_layers=max(2, self.steps))
 
 
 class Levine(TrustingCurve, Draws):
@@ -442,4 +442,4 @@ def all_jobs(curves: Sequence[Curve], seed: int, *, also: Sequence[int] = ()) ->
 
 
 def _shape_job(curve: Curve, seed: int) -> TreeShapedJob:
-    return TreeShapedJob(split=curve.split_settings(seed), num_layers=curve.num_layers)
+    return TreeShapedJob(split=curve.split_settings(seed), num_layers=curve.steps)

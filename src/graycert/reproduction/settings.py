@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from graycert._parameters import Parameters
 from graycert.draws import DRAWS
+from graycert.errors import InvalidParameterError
+from graycert.models.names import check_new_model, is_own
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS, Threat
 
@@ -18,6 +20,8 @@ Count = Annotated[int, Field(ge=1)]
 Distance = Annotated[int, Field(ge=0)]
 Level = Annotated[float, Field(gt=0.0, lt=1.0)]
 """A failure probability."""
+Architecture = Annotated[str, AfterValidator(check_new_model)]
+"""Name of a model that can be trained."""
 
 
 class Settings(BaseModel):
@@ -56,38 +60,73 @@ class SplitSettings(GraphSettings):
     seed: int = 0
 
 
-class ModelSettings(Settings):
+class Layered(Settings):
+    """What has message-passing steps.
+
+    Args:
+        num_layers: Message-passing steps: nodes within so many hops can be hostile to a target. None leaves them to a
+            model of the user, in which they are counted.
+    """
+
+    num_layers: Count | None = None
+
+    @property
+    def steps(self) -> int:
+        """Return the number of steps, where it has to be known before the model is looked at.
+
+        Raises:
+            InvalidParameterError: If it is left to the model.
+        """
+        if self.num_layers is None:
+            raise InvalidParameterError(
+                "`num_layers` must be given for a model of your own where nodes in reach are counted without it, got "
+                "nothing. Say how many message-passing steps it has."
+            )
+        return self.num_layers
+
+
+class ModelSettings(Layered):
     """What a model is and how it is trained, but for smoothing in training. Defaults are the paper's.
 
     Args:
-        architecture: "gcn", "gat", "gatv2" or "sma".
-        skip: Whether it has the skip connection.
-        num_layers: Message-passing steps.
+        architecture: "gcn", "gat", "gatv2" or "sma"; or package.module:Class of your own, see
+            `graycert.models.by_name`.
+        skip: Whether it has the skip connection; a class of your own is built as it is.
+        num_layers: See `Layered`; 2 unless something else is said, or those of a class of your own.
         learning_rate: Of Adam.
         weight_decay: Of Adam.
         max_epochs: Limit of epochs.
         patience: Epochs without improvement before stopping.
     """
 
-    architecture: Literal["gcn", "gat", "gatv2", "sma"] = "gat"
+    architecture: Architecture = "gat"
     skip: bool = False
-    num_layers: Count = 2
     learning_rate: Annotated[float, Field(gt=0.0)] = 1e-3
     weight_decay: Annotated[float, Field(ge=0.0)] = 5e-4
     max_epochs: Count = 1_000
     patience: Count = 50
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_two_layers(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        own = is_own(str(values.get("architecture", "")))
+        return values if own or values.get("num_layers") is not None else {**values, "num_layers": 2}
 
-class TrainedModel(SplitSettings):
+    @model_validator(mode="after")
+    def _adds_nothing_to_own_models(self) -> Self:
+        if self.skip and is_own(self.architecture):
+            raise ValueError("`skip` must be left out for a class of your own, which is built as it is")
+        return self
+
+
+class TrainedModel(SplitSettings, Layered):
     """A trained model: the seed of the split is also that of its initial weights and of training.
 
     Args:
         recipe: How it is trained, see `graycert.reproduction.recipes`.
-        num_layers: Message-passing steps: nodes within so many hops can be hostile to a target.
     """
 
     recipe: str
-    num_layers: Count = 2
 
     @property
     def key(self) -> str:
@@ -124,6 +163,8 @@ class SparseTraining(ModelSettings, TrainedModel):
     def _hides_attributes(self) -> "SparseTraining":
         if self.skip:
             raise ValueError("`skip` must be false, because a skip connection shows attributes before they are drawn")
+        if is_own(self.architecture):
+            raise ValueError("`architecture` must be one of graycert's for training under flips")
         return self
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from graycert.models.names import is_own
 from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
 from graycert.reproduction.pool import run_jobs
+from graycert.reproduction.recipes import untrained
 from graycert.reproduction.settings import (
     Conclusion,
     Count,
@@ -146,6 +148,30 @@ class SmoothingSweep(Settings):
             conclusions=self.conclusions,
             num_targets=self.num_targets,
         )
+
+    def refuse(self, lab: Lab) -> None:
+        """Refuse before the first trial what each would be refused for; a class of the user is audited.
+
+        Raises:
+            InvalidParameterError: If the model cannot be made, or its depth is not known.
+            InvalidFileError: If its class is another than in earlier results.
+            UnsoundSetupError: If what it predicts could not be certified.
+        """
+        from graycert.audit import audit_model, refuse_exposed_target
+        from graycert.bounds import check_bound
+
+        training, test = self.training, lab.split(self.training).test
+        lab.refuse_changed_class(training)
+        model = untrained(training, lab.split(training), seed=training.seed).eval()
+        nodes = test.nodes.numpy()
+        for each in self.conclusions:
+            refuse_exposed_target(model, each.adversary(), nodes)
+        if is_own(training.architecture):
+            report = audit_model(model, test.data, num_layers=training.num_layers, targets=nodes)
+            report.require()
+        num_layers = report.num_layers if is_own(training.architecture) else training.steps
+        for each in self.conclusions:
+            check_bound(each.bound, num_layers=num_layers)
 
     def jobs(self) -> list[CertifyJob]:
         """Return what all trials compute, in order."""

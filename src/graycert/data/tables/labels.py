@@ -11,7 +11,10 @@ from torch import Tensor
 from graycert.data.tables.findings import Findings, listed, option
 from graycert.data.tables.table import Table
 
-UNKNOWN = ("", "unknown", "nan", "none", "null", "na", "n/a", "<na>", "nat", "?", "-", "-1", "-1.0")
+UNKNOWN = (
+    *("", "unknown", "unlabeled", "unlabelled", "missing", "undefined"),
+    *("nan", "none", "null", "na", "n/a", "<na>", "nat", "?", "-", "-1", "-1.0"),
+)
 _WHOLE = re.compile(r"^[+-]?\d{1,18}(\.0+)?$")
 _NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 _MANY = 20

@@ -96,9 +96,7 @@ class Derandomization(Kind, Draws):
         return found
 
     def _share_job(self, part: Part, kept: float) -> DerandomizedShareJob:
-        return DerandomizedShareJob(
-            graph=part.structure, keep_ratio=kept, num_layers=self.training.num_layers, tau=self.tau
-        )
+        return DerandomizedShareJob(graph=part.structure, keep_ratio=kept, num_layers=self.training.steps, tau=self.tau)
 
     def _job(self, part: Part, kept: float, seed: int) -> CertifyJob:
         return CertifyJob(

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from graycert.errors import InvalidParameterError
 from graycert.reproduction.experiment import Kind
 from graycert.reproduction.pareto_fronts import MARGIN, add_legend, compare_fronts, draw_panel, marked, mean_robustness
-from graycert.reproduction.settings import Conclusion, Count, Settings, TrainingSettings
+from graycert.reproduction.settings import Architecture, Conclusion, Count, Settings, TrainingSettings
 from graycert.reproduction.smoothing_sweep import Smoothed, SmoothingSweep, TrainingRule, trial_numbers
 from graycert.reproduction.style import new_figure, paper_style
 
@@ -32,7 +32,7 @@ TITLES = {
     "pubmed": "PubMed",
     "pubmed_partial": "PubMed (partial)",
 }
-ARCHITECTURES = {"gcn": "GCN", "gat": "GAT", "gatv2": "GATv2", "sma": "SMA"}
+_ARCHITECTURES = {"gcn": "GCN", "gat": "GAT", "gatv2": "GATv2", "sma": "SMA"}
 TRAINING_RULES = {
     "equal": "as much in training",
     "more": "0.1 more in training",
@@ -40,7 +40,10 @@ TRAINING_RULES = {
     "drawn separately": "drawn separately",
 }
 
-Architecture = Literal["gcn", "gat", "gatv2", "sma"]
+
+def architecture_title(name: str) -> str:
+    """Return what a model is called in figures: a class of the user by its own name."""
+    return _ARCHITECTURES.get(name, name.rpartition(":")[2])
 
 
 class Line(Settings):
@@ -181,7 +184,7 @@ class ParetoFronts(Kind):
 
     def _name(self, architecture: str, skip: bool, smoothed: str, rule: str) -> str:
         names = {
-            "architecture": ARCHITECTURES[architecture],
+            "architecture": architecture_title(architecture),
             "skip": "with skip" if skip else "without skip",
             "smoothed": smoothed,
             "training rule": TRAINING_RULES[rule],
