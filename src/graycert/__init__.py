@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from graycert.data import load_graph as load_graph
     from graycert.data import prepare_graph as prepare_graph
     from graycert.data import transductive_split as transductive_split
+    from graycert.deployment import SmoothedClassifier as SmoothedClassifier
     from graycert.draws import Draws as Draws
     from graycert.draws import UntilDecided as UntilDecided
     from graycert.errors import GraycertError as GraycertError
@@ -71,6 +72,7 @@ _HOME = {
     "NodeInsertionThreat": "graycert.threats",
     "RandomInterception": "graycert.training",
     "RandomizedAblation": "graycert.smoothing",
+    "SmoothedClassifier": "graycert.deployment",
     "SparseSmoothing": "graycert.smoothing",
     "SubgraphVoting": "graycert.smoothing",
     "UniformRetention": "graycert.smoothing",
