@@ -7,13 +7,14 @@ import sys
 import typing
 from pathlib import Path
 
-from graycert.cli import bounds, certify, datasets, report, reproduce, sweep, train, verify
+from graycert.cli import bounds, certify, datasets, report, reproduce, sweep, train, tune, verify
 from graycert.cli.configs import Config
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 COMMANDS = {
     "certify": certify.certify_command(),
     "train": train.train,
+    "tune": tune.tune_command(),
     "bounds": bounds.bounds_command(),
     "verify": verify.verify,
     "report": report.report,

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from graycert.threats import NodeInsertionThreat as NodeInsertionThreat
     from graycert.training import RandomInterception as RandomInterception
     from graycert.training import train as train
+    from graycert.tuning import tune as tune
 
 __version__ = "0.1.0"
 
@@ -92,6 +93,7 @@ _HOME = {
     "save_model": "graycert.models",
     "train": "graycert.training",
     "transductive_split": "graycert.data",
+    "tune": "graycert.tuning",
     "verify": "graycert.runs.verify",
 }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from graycert.cli.configs import CertifyConfig, TrainingConfig
+from graycert.cli.configs import TrainingConfig, WeightsConfig
 from graycert.cli.console import Console
 from graycert.errors import InvalidFileError, InvalidParameterError
 
@@ -86,7 +86,7 @@ def new_model(config: TrainingConfig, data: Any) -> Any:
     )
 
 
-def choose(config: CertifyConfig, data: Any, console: Console) -> ChosenModel:
+def choose(config: WeightsConfig, data: Any, console: Console) -> ChosenModel:
     """Return the model that `--model` and `--weights` name.
 
     Raises:
@@ -109,7 +109,7 @@ def choose(config: CertifyConfig, data: Any, console: Console) -> ChosenModel:
     return _with_weights(module, config.model, config.weights)
 
 
-def _saved(config: CertifyConfig, data: Any, path: str) -> ChosenModel:
+def _saved(config: WeightsConfig, data: Any, path: str) -> ChosenModel:
     from graycert.models import load_model
     from graycert.problem import check_class_names
 
@@ -151,7 +151,7 @@ def _check_fit(path: str, made: Any, data: Any) -> None:
         )
 
 
-def _foreign(config: CertifyConfig, data: Any, console: Console) -> ChosenModel:
+def _foreign(config: WeightsConfig, data: Any, console: Console) -> ChosenModel:
     module = own_module(config, data)
     if config.weights is not None:
         notes = _notes_of_own(Path(config.weights), data)
