@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from graycert.models import save_model as save_model
     from graycert.problem import Execution as Execution
     from graycert.rules import certify_votes as certify_votes
-    from graycert.runs.verify import verify as verify
+    from graycert.runs.verify.verify import verify as verify
     from graycert.smoothing import FeaturesOnly as FeaturesOnly
     from graycert.smoothing import InterceptionSmoothing as InterceptionSmoothing
     from graycert.smoothing import RandomizedAblation as RandomizedAblation
