@@ -183,6 +183,7 @@ def test_unequal_classes_are_averaged_over():
         "prediction": np.array([0, 0, 0, 0]),
         "radius": np.array([3, 3, 0, 3]),
         "num_eligible": np.array([5, 2, 5, 5]),
+        "certify_seconds": np.array(0.5),
     }
     numbers = Measures(class_names=("ok", "fraud"))(arrays)
     assert numbers["accuracy"] == 0.75

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graycert.tuning.trial import CERTIFYING
+
 RADII = (1, 3, 5)
 """At which radii the table says how many nodes are certified and correct."""
 
@@ -45,7 +47,8 @@ class Measures:
             f"balanced_{name}": float(np.mean([of_class[f"{name} of {word}"] for _, word in self._present(labels)]))
             for name in holds
         }
-        return {**numbers, **balanced, "abstained": float((radius < 0).mean()), **of_class}
+        abstained, seconds = float((radius < 0).mean()), float(arrays[CERTIFYING])
+        return {**numbers, **balanced, "abstained": abstained, **of_class, CERTIFYING: seconds}
 
     def _present(self, labels: NDArray[Any]) -> Sequence[tuple[int, str]]:
         return [(number, self.class_names[number]) for number in np.unique(labels).tolist()]

@@ -9,7 +9,7 @@ from graycert.errors import InvalidParameterError
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.tuning.measures import RADII
 from graycert.tuning.recommendation import recommended
-from graycert.tuning.trial import TRAINING, Bench
+from graycert.tuning.trial import CERTIFYING, TRAINING, Bench
 from graycert.tuning.want import Want
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ class Tuning:
     Attributes:
         table: A row per setting: its parameters, ``accuracy``, ``correct_1``, ``correct_3``, ``correct_5`` (certified
             and correct at that radius), the same averaged over classes (``balanced_accuracy``, ...) and per class
-            (``accuracy of fraud``, ...), ``abstained``, ``seconds``, whether no other setting is better in accuracy or
-            certificates at a radius and as good in the other (``front_1``, ``front_3``, ``front_5``), and whether it
-            is ``recommended``. Shares of the validation nodes.
+            (``accuracy of fraud``, ...), ``abstained``, ``seconds`` of certifying, whether no other setting is better in
+            accuracy or certificates at a radius and as good in the other (``front_1``, ``front_3``, ``front_5``), and
+            whether it is ``recommended``. Shares of the validation nodes.
         want: What was wanted.
         is_reached: Whether the recommended setting reaches it; else none does, and it is the closest one.
         unequal: Whether classes are so unequal that the front and the recommendation go by averages over them.
@@ -147,7 +147,8 @@ def tuning_of(found: "SweepResult", bench: Bench, *, want: Want, unequal: bool, 
         raise InvalidParameterError(
             f"`settings` must hold one that can be tried, got none; the first says: {failed[0]}"
         )
-    trials = pd.read_parquet(found.table).drop(columns="index").reset_index(drop=True)
+    trials = pd.read_parquet(found.table).drop(columns=["index", "seconds"]).rename(columns={CERTIFYING: "seconds"})
+    trials = trials.reset_index(drop=True)
     order = [*(name for name in (*TRAINING, "p_delete", "p_ablate") if name in parameters)]
     trials = trials[[*order, *(name for name in trials.columns if name not in {*order, "seconds"}), "seconds"]]
     prefix = "balanced_" if unequal else ""
