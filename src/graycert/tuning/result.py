@@ -26,9 +26,9 @@ class Tuning:
     Attributes:
         table: A row per setting: its parameters, ``accuracy``, ``correct_1``, ``correct_3``, ``correct_5`` (certified
             and correct at that radius), the same averaged over classes (``balanced_accuracy``, ...) and per class
-            (``accuracy of fraud``, ...), ``abstained``, ``seconds`` of certifying, whether no other setting is better in
-            accuracy or certificates at a radius and as good in the other (``front_1``, ``front_3``, ``front_5``), and
-            whether it is ``recommended``. Shares of the validation nodes.
+            (``accuracy of fraud``, ...), ``abstained``, ``seconds`` of certifying, whether no other setting is better
+            in accuracy or certificates at a radius and as good in the other (``front_1``, ``front_3``, ``front_5``),
+            and whether it is ``recommended``. Shares of the validation nodes.
         want: What was wanted.
         is_reached: Whether the recommended setting reaches it; else none does, and it is the closest one.
         unequal: Whether classes are so unequal that the front and the recommendation go by averages over them.
