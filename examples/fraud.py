@@ -1,7 +1,7 @@
 """Fraud among 50,000 accounts: which decisions hold if some accounts are hostile, at what price, and what to run.
 
-``python examples/fraud.py`` writes two tables (accounts and payments), chooses on the validation accounts p_d and p_a to
-train a GraphSAGE of its own under and to smooth it by, certifies test accounts, and runs the classifier on tomorrow's
+``python examples/fraud.py`` writes two tables (accounts and payments), chooses on the validation accounts what to train
+a GraphSAGE of its own under and to smooth it by, certifies test accounts, and runs the classifier on tomorrow's
 accounts. ``--accounts`` makes it smaller, ``--embedded`` does the same on a real graph, of which there is no tomorrow.
 
 The tables are random, but their rules (`written_tables`) were fixed before anything was certified: frauds pay each
