@@ -7,7 +7,7 @@ import sys
 import typing
 from pathlib import Path
 
-from graycert.cli import bounds, certify, datasets, report, reproduce, sweep, train, verify
+from graycert.cli import bounds, certify, datasets, report, reproduce, sweep, train, tune, verify
 from graycert.cli import inspect as inspect_run
 from graycert.cli.configs import Config
 
@@ -15,6 +15,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 COMMANDS = {
     "certify": certify.certify_command(),
     "train": train.train,
+    "tune": tune.tune_command(),
     "bounds": bounds.bounds_command(),
     "verify": verify.verify,
     "inspect": inspect_run.inspect,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from graycert.data import load_graph as load_graph
     from graycert.data import prepare_graph as prepare_graph
     from graycert.data import transductive_split as transductive_split
+    from graycert.deployment import SmoothedClassifier as SmoothedClassifier
     from graycert.draws import Draws as Draws
     from graycert.draws import UntilDecided as UntilDecided
     from graycert.errors import GraycertError as GraycertError
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from graycert.models import save_model as save_model
     from graycert.problem import Execution as Execution
     from graycert.rules import certify_votes as certify_votes
-    from graycert.runs.verify import verify as verify
+    from graycert.runs.verify.verify import verify as verify
     from graycert.smoothing import FeaturesOnly as FeaturesOnly
     from graycert.smoothing import InterceptionSmoothing as InterceptionSmoothing
     from graycert.smoothing import RandomizedAblation as RandomizedAblation
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from graycert.threats import NodeInsertionThreat as NodeInsertionThreat
     from graycert.training import RandomInterception as RandomInterception
     from graycert.training import train as train
+    from graycert.tuning import tune as tune
 
 __version__ = "0.1.0"
 
@@ -71,6 +73,7 @@ _HOME = {
     "NodeInsertionThreat": "graycert.threats",
     "RandomInterception": "graycert.training",
     "RandomizedAblation": "graycert.smoothing",
+    "SmoothedClassifier": "graycert.deployment",
     "SparseSmoothing": "graycert.smoothing",
     "SubgraphVoting": "graycert.smoothing",
     "UniformRetention": "graycert.smoothing",
@@ -90,6 +93,7 @@ _HOME = {
     "save_model": "graycert.models",
     "train": "graycert.training",
     "transductive_split": "graycert.data",
+    "tune": "graycert.tuning",
     "verify": "graycert.runs.verify",
 }
 

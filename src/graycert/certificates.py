@@ -23,7 +23,9 @@ from graycert.threats import Threat
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import Tensor, nn
 
+    from graycert.deployment import SmoothedClassifier
     from graycert.runs.who import ProtectFirst
 
 
@@ -38,6 +40,8 @@ class Certificates:
         adds: What the smoothing adds, by name.
         collective: How many targets keep their prediction under one set of hostile nodes shared by all, or None.
         seconds: Wall time of each phase that ran, see ``graycert._phases.PHASES``; the audit is one of its own.
+        model: A copy of the model that was certified, for `classifier`; None in what was loaded.
+        ablation_token: Features of an ablated node, if they were given to `certify`.
 
     Raises:
         InvalidParameterError: If a value is outside its domain, or values do not fit each other.
@@ -234,6 +238,8 @@ class Certificates:
     adds: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     collective: CollectiveCertificate | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    model: Any = None
+    ablation_token: Any = None
 
     def __post_init__(self) -> None:
         """Check every value; copy and lock every array."""
@@ -437,6 +443,23 @@ class Certificates:
         from graycert.runs.store import load_run
 
         return load_run(directory)
+
+    def classifier(
+        self, model: "nn.Module | None" = None, *, ablation_token: "Tensor | None" = None
+    ) -> "SmoothedClassifier":
+        """Return the smoothed classifier that the certificates are about, to be run on this graph or another one.
+
+        Args:
+            model: The model that was certified, where the certificates were loaded from a run directory, which may keep
+                its weights beside them, but not the class of a model of your own.
+            ablation_token: What was given to `certify` besides such a model.
+
+        Raises:
+            InvalidParameterError: If ``model`` is needed and not given, or its weights are not those of the run.
+        """
+        from graycert.deployment.certified_model import classifier_of
+
+        return classifier_of(self, model, ablation_token)
 
     def again(
         self,

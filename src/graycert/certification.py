@@ -396,9 +396,11 @@ def _assemble(
         known: dict[str, Any] = {
             "labels": None if labels is None else labels.cpu().numpy().astype(np.int64)[targets],
             "node_ids": None if node_ids is None else np.asarray(node_ids, dtype=np.str_)[targets],
+            "model": problem.model,
+            "ablation_token": problem.ablation_token,
         }
     else:
-        known = {"labels": identity.labels, "node_ids": identity.node_ids}
+        known = {name: getattr(identity, name) for name in ("labels", "node_ids", "model", "ablation_token")}
     radius = np.minimum(concluded["radius"], found.arrays["num_eligible"])  # whoever is not there does nothing
     arrays: dict[str, Any] = {**found.arrays, **drawn, **concluded, "radius": radius, "status": status_of(radius)}
     ids, attackers = getattr(data, "node_ids", None), arrays.get("attackers")

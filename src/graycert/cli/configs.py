@@ -113,8 +113,8 @@ class TrainConfig(TrainingConfig):
     overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an existing file.")] = False
 
 
-class CertifyConfig(TrainingConfig):
-    """Options of `graycert certify`, but for those that `graycert.cli.declared` adds and whose choices it fills in."""
+class WeightsConfig(TrainingConfig):
+    """A model that is trained first, or was trained already."""
 
     model: Annotated[
         str,
@@ -123,6 +123,11 @@ class CertifyConfig(TrainingConfig):
     weights: Annotated[
         str | None, Field(description="FILE.safetensors for the model. Without it, a named model is trained first.")
     ] = None
+
+
+class CertifyConfig(WeightsConfig):
+    """Options of `graycert certify`, but for those that `graycert.cli.declared` adds and whose choices it fills in."""
+
     targets: Annotated[
         str | None,
         Field(description="test, all, or a file naming nodes, one a line. Default: test, or all without labels."),
@@ -179,6 +184,37 @@ class CertifyConfig(TrainingConfig):
     ] = None
     out: Annotated[str | None, Field(description="Run directory. Default: runs/certify-GRAPH-TIME.")] = None
     overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False
+
+
+class TuneConfig(WeightsConfig):
+    """Options of `graycert tune`, but for those that `graycert.cli.declared` adds and whose choices it fills in."""
+
+    want: Annotated[
+        str | None,
+        Field(
+            description="What to reach: 'accuracy=0.9', 'balanced accuracy=0.9', 'radius=1', or 'radius=1 of CLASS' "
+            "for most of a class. Default: most certificates at little loss of accuracy."
+        ),
+    ] = None
+    settings: Annotated[
+        str | None, Field(description="P_D:P_A to try, with commas, e.g. 0:0.6,0.3:0.8. Default: twelve.")
+    ] = None
+    training: Annotated[
+        str | None,
+        Field(description="P_D:P_A to train under, with commas, where the model is trained. Default: two."),
+    ] = None
+    sampler: Annotated[
+        Literal["listed", "random", "nsga2", "tpe"],
+        Field(description="listed tries the settings; the others look in the whole square, nsga2 and tpe with Optuna."),
+    ] = "listed"
+    budget: Annotated[str | None, Field(description='Of a sampler: trials ("24") or a time ("10min").')] = None
+    threat: Annotated[str, Parameter(group=GROUPS["Threat"]), Field(description="Who may do what.")] = "node-features"
+    alpha: Annotated[
+        Level, Parameter(group=GROUPS["Conclusion"]), Field(description="Failure probability per node.")
+    ] = 0.01
+    out: Annotated[
+        str | None, Field(description="Folder; one that holds a tuning goes on. Default: runs/tune-GRAPH-TIME.")
+    ] = None
 
 
 class BoundsConfig(GraphConfig):

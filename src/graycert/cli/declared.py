@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from pydantic import Field, create_model
 
 from graycert._parameters import Parameters
-from graycert.cli.configs import GROUPS, BoundsConfig, CertifyConfig, Config
+from graycert.cli.configs import GROUPS, BoundsConfig, CertifyConfig, Config, TuneConfig
 from graycert.draws import DRAWS, AnyDraws, Draws, UntilDecided
 from graycert.errors import InvalidParameterError
 from graycert.smoothing import SMOOTHINGS, InterceptionSmoothing, Smoothing
@@ -90,6 +90,18 @@ def bounds_config() -> type[BoundsConfig]:
         },
         threat=tuple(threats),
         bound=InterceptionSmoothing.bounds,
+    )
+
+
+def tune_config() -> type[TuneConfig]:
+    """Return the options of `graycert tune`, with those of the threats that it chooses against, and of draws."""
+    threats = bounded_threats()
+    words: dict[tuple[Kind, str], str] = {(Draws, "num_selection"): "200", (Draws, "num_estimation"): "1000"}
+    return _extended(
+        TuneConfig,
+        [*threats.values(), Draws],
+        words=words | {(NodeFeatureThreat, "min_distance"): "1 with a skip connection, else 0"},
+        threat=tuple(threats),
     )
 
 

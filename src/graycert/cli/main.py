@@ -25,6 +25,7 @@ from graycert.cli.report import report
 from graycert.cli.reproduce import reproduce
 from graycert.cli.sweep import sweep
 from graycert.cli.train import train
+from graycert.cli.tune import tune_command
 from graycert.cli.verify import verify
 from graycert.errors import GraycertError
 
@@ -57,7 +58,18 @@ def build_app() -> App:
         print_error=False,
         result_action="return_value",
     )
-    for command in (certify_command(), train, bounds_command(), verify, inspect, report, reproduce, sweep, datasets):
+    for command in (
+        certify_command(),
+        train,
+        tune_command(),
+        bounds_command(),
+        verify,
+        inspect,
+        report,
+        reproduce,
+        sweep,
+        datasets,
+    ):
         app.command(command)
     return app
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from graycert.cli.configs import CertifyConfig, ModelConfig
+from graycert.cli.configs import ModelConfig, WeightsConfig
 from graycert.cli.console import Console
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.models.names import check_new_model, is_own
@@ -79,7 +79,7 @@ def new_model(config: ModelConfig, data: Any) -> Any:
     return make(config.model, data, num_layers=config.num_layers, skip=skip, seed=config.seed)
 
 
-def choose(config: CertifyConfig, data: Any, console: Console) -> ChosenModel:
+def choose(config: WeightsConfig, data: Any, console: Console) -> ChosenModel:
     """Return the model that `--model` and `--weights` name.
 
     Raises:
@@ -102,7 +102,7 @@ def choose(config: CertifyConfig, data: Any, console: Console) -> ChosenModel:
     return _with_weights(module, config.model, config.weights)
 
 
-def _saved(config: CertifyConfig, data: Any, path: str) -> ChosenModel:
+def _saved(config: WeightsConfig, data: Any, path: str) -> ChosenModel:
     from graycert.models import load_model
     from graycert.problem import check_class_names
 
@@ -144,7 +144,7 @@ def _check_fit(path: str, made: Any, data: Any) -> None:
         )
 
 
-def _foreign(config: CertifyConfig, data: Any, console: Console) -> ChosenModel:
+def _foreign(config: WeightsConfig, data: Any, console: Console) -> ChosenModel:
     module = new_model(config, data)
     if config.weights is not None:
         notes = _notes_of_own(Path(config.weights), data)

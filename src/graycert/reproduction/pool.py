@@ -14,6 +14,7 @@ from itertools import chain, islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from graycert._files import is_no_room
 from graycert.errors import GraycertError
@@ -58,6 +59,26 @@ def processes(num_workers: int) -> Iterator[Executor]:
             yield executor
         finally:
             executor.shutdown(kill_workers=True)  # they are idle, or nobody waits for what they do
+
+
+class _Here(Executor):
+    """Does what is submitted at once, in this thread."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Return what is done already."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # whoever asks for the result is told
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def this_process(num_workers: int) -> Iterator[Executor]:
+    """Open the one worker that shares what is in memory: this process."""
+    del num_workers
+    yield _Here()
 
 
 def _prepare(ends_with_parent: "Connection[None, None]") -> None:

@@ -9,8 +9,6 @@ report.html           all of it for people
 """
 
 import json
-import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._files import is_no_room
 from graycert.certificates import Certificates
-from graycert.errors import GraycertError, InvalidFileError, WriteError
+from graycert.errors import GraycertError, InvalidFileError
 from graycert.runs.columns import DERIVED, LISTS, from_columns, to_columns
 from graycert.runs.config_file import FORMAT_VERSION, check_version, config_text, read_config, stored_setup
 from graycert.runs.damaged import one_error
+from graycert.runs.folder import write_folder
 from graycert.runs.page import render_report
 from graycert.runs.view import report_view
 from graycert.runs.votes_file import AGAIN, arrays_of, collective_of, read_votes, readable, write_votes
@@ -43,10 +41,7 @@ _LARGEST_RATIO = 2_000  # zstd and runs of equal values compress further, but ta
 
 
 def save_run(certificates: Certificates, directory: str | Path, *, overwrite: bool = False) -> Path:
-    """Write a run directory under a temporary name beside ``directory`` and rename it when it is complete.
-
-    An earlier run is moved aside first and deleted last: between the two renames the name is free for an
-    instant, but it never belongs to a mixture, and a crash leaves the complete earlier run beside it.
+    """Write a run directory as a whole, see `write_folder`.
 
     Args:
         certificates: What to write.
@@ -62,25 +57,7 @@ def save_run(certificates: Certificates, directory: str | Path, *, overwrite: bo
     """
     target = Path(directory).expanduser().resolve()
     _check_target(target, overwrite=overwrite)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        working = Path(tempfile.mkdtemp(prefix=f".{target.name}.writing-", dir=target.parent))
-        try:
-            _write_files(certificates, working)
-            working.chmod(0o755)  # mkdtemp keeps it private
-            _replace(working, target)
-        finally:
-            shutil.rmtree(working, ignore_errors=True)
-    except OSError as error:
-        if is_no_room(error):
-            raise WriteError(
-                f"{target} cannot be written ({error.strerror or error}). Nothing of this run is there; an earlier run "
-                "is as it was. Make room, or choose another folder."
-            ) from error
-        raise InvalidFileError(
-            f"`directory` must be writable, got {target} ({error.strerror or error}). Choose another folder."
-        ) from error
-    return target
+    return write_folder(target, lambda folder: _write_files(certificates, folder), what="run")
 
 
 def check_destination(directory: str | Path, *, overwrite: bool = False) -> Path:
@@ -179,26 +156,6 @@ def _write_files(certificates: Certificates, folder: Path) -> None:
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
     (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
     (folder / REPORT).write_text(render_report(report_view(certificates)), encoding="utf-8")
-    for name in FILES:
-        descriptor = os.open(folder / name, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)  # the rename must not reach the disk before the contents
-        finally:
-            os.close(descriptor)
-
-
-def _replace(working: Path, target: Path) -> None:
-    if not target.exists() or not any(target.iterdir()):
-        working.replace(target)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
-    target.replace(aside)
-    try:
-        working.replace(target)
-    except OSError:
-        aside.replace(target)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write_table(certificates: Certificates, path: Path) -> None:

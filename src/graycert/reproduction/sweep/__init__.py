@@ -9,7 +9,7 @@ trials.parquet   the finished trials; failed.parquet those that failed, if any
 
 from graycert.reproduction.sweep.budget import Budget
 from graycert.reproduction.sweep.definition import Sweep
-from graycert.reproduction.sweep.design import AdaptiveDesign, Design, RandomDesign
+from graycert.reproduction.sweep.design import AdaptiveDesign, Design, ListedDesign, RandomDesign
 from graycert.reproduction.sweep.run import FailedTrial, SweepResult, run_sweep
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Budget",
     "Design",
     "FailedTrial",
+    "ListedDesign",
     "RandomDesign",
     "Sweep",
     "SweepResult",

@@ -103,7 +103,37 @@ class AdaptiveDesign:
         check_choice("sampler", self.sampler, SAMPLERS)
 
 
-Design = RandomDesign | AdaptiveDesign
+@dataclass(frozen=True, kw_only=True)
+class ListedDesign:
+    """Points that were written down, in their order.
+
+    Args:
+        points: Value of each parameter, by name; the same names in all of them.
+
+    Raises:
+        InvalidParameterError: If there is no point, or names differ.
+    """
+
+    kind: ClassVar[str] = "listed"
+
+    points: tuple[Mapping[str, float], ...]
+
+    def __post_init__(self) -> None:
+        if not self.points or any(set(point) != set(self.points[0]) for point in self.points):
+            raise InvalidParameterError("`points` must give a value to the same parameters, at least once.")
+
+    @property
+    def ranges(self) -> Ranges:
+        """Lowest and highest value of each parameter."""
+        columns = {name: [float(point[name]) for point in self.points] for name in self.points[0]}
+        return {name: (min(values), max(values)) for name, values in columns.items()}
+
+    def point(self, index: int) -> dict[str, float]:
+        """Return the parameters of trial ``index``."""
+        return dict(self.points[index])
+
+
+Design = RandomDesign | AdaptiveDesign | ListedDesign
 
 
 def check_ranges(ranges: Ranges) -> dict[str, tuple[float, float]]:
