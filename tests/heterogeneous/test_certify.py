@@ -128,7 +128,7 @@ def test_a_run_is_stored_verified_and_concluded_again(found, data, tmp_path):
 
 
 def test_types_are_part_of_the_fingerprint(data):
-    plain, _ = one_graph(data)
+    plain = one_graph(data)
     renamed = HeteroData()
     names = {"paper": "article", "author": "author"}
     for name in data.node_types:
@@ -136,7 +136,7 @@ def test_types_are_part_of_the_fingerprint(data):
     for source, relation, receiver in data.edge_types:
         edges = data[source, relation, receiver].edge_index
         renamed[names[source], relation, names[receiver]].edge_index = edges
-    other, _ = one_graph(renamed)
+    other = one_graph(renamed)
     assert torch.equal(plain.x, other.x)
     assert torch.equal(plain.edge_index, other.edge_index)
     assert graycert.graph.fingerprint_of(plain) != graycert.graph.fingerprint_of(other)
@@ -184,6 +184,10 @@ def test_values_per_edge_of_relations_follow_their_edges_and_are_never_dropped(d
     other[WRITES].edge_attr = 1 - other[WRITES].edge_attr
     with pytest.raises(InvalidParameterError, match="must be the graph of the certificates"):
         answers.again(other)
+    padded = graph.clone()
+    padded[CITES].edge_attr = torch.zeros(padded[CITES].num_edges, 2)  # are values, where there were none
+    with pytest.raises(InvalidParameterError, match="must be the graph of the certificates"):
+        answers.again(padded)
     assert certify(model(), graph, audit=report).setup.edge_inputs == ("edge_type",)  # forward takes none
     graph[REVIEWS].edge_attr = graph[REVIEWS].edge_attr[:, 0]
     with pytest.raises(InvalidParameterError, match="in their axes or their type"):

@@ -21,7 +21,7 @@ from graycert.audit.report import AuditCheck, AuditReport
 from graycert.audit.row_test import beside_skip
 from graycert.audit.seal import sealed
 from graycert.audit.structure import check_structure
-from graycert.audit.typed import with_types
+from graycert.audit.typed import with_numbering, with_types
 from graycert.data import validate_data
 from graycert.data.checks import refuse_batch
 from graycert.errors import GraycertError, InvalidParameterError
@@ -155,6 +155,7 @@ def examine_model(asked: Question, *, num_draws: int = DEFAULT_NUM_DRAWS, seed: 
                     report = _as_a_function(pristine, outside, edges, asked)
             finally:
                 outside.restore()
+    report = with_numbering(report, data)
     return dataclasses.replace(report, num_draws=num_draws, seconds=time.perf_counter() - started)
 
 

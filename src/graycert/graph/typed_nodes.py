@@ -23,6 +23,8 @@ class TypedNodes:
         num_nodes: Nodes of each type.
         widths: Features of each type.
         relations: Distinct triples (type of the source, name, type of the receiver); an edge has the number of its own.
+        lengths: Names of further values per edge, and how many an edge of each relation has: 0 for a plain number, None
+            for none.
 
     Example:
         >>> types = TypedNodes(node_types=("a", "b"), num_nodes=(2, 3), widths=(1, 4), relations=(("a", "to", "b"),))
@@ -34,6 +36,7 @@ class TypedNodes:
     num_nodes: tuple[int, ...]
     widths: tuple[int, ...]
     relations: tuple[Relation, ...]
+    lengths: tuple[tuple[str, tuple[int | None, ...]], ...] = ()
 
     def nodes_of(self, node_type: str) -> slice:
         """Return the numbers of the nodes of a type."""
@@ -74,7 +77,7 @@ class TypedNodes:
     def in_words(self) -> str:
         """Names and sizes, as they enter a fingerprint: no two such graphs have the same words."""
         types = list(zip(self.node_types, self.num_nodes, self.widths, strict=True))
-        return repr((types, list(self.relations)))
+        return repr((types, list(self.relations), list(self.lengths)))
 
 
 def relation_in_words(relation: Relation) -> str:

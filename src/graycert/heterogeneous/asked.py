@@ -55,8 +55,8 @@ class AskedOfTypes:
         typed_nodes(data)
         chosen = _chosen(model, data, edge_inputs)
         target_type = target_type_of(data, targets)
-        made, widths = one_graph(data, target_type=target_type, edge_inputs=chosen)
-        classifier = HeteroClassifier(model, made.types, target_type, widths)
+        made = one_graph(data, target_type=target_type, edge_inputs=chosen)
+        classifier = HeteroClassifier(model, made.types, target_type)
         return cls(model=classifier, data=made, hetero=data, edge_inputs=(EDGE_TYPE, *chosen))
 
     def nodes(self, given: Any, *, name: str = "targets") -> IntArray:
@@ -138,9 +138,9 @@ def graph_of_run(data: Any, *, edge_inputs: tuple[str, ...] | None, targets: Int
     if not is_heterogeneous(data):
         return data
     others = tuple(name for name in edge_inputs or () if name != EDGE_TYPE)
-    made, _ = one_graph(data, edge_inputs=others)
+    made = one_graph(data, edge_inputs=others)
     inside = int(targets.max()) < made.x.size(0)
-    return one_graph(data, target_type=made.types.type_of(int(targets[0])), edge_inputs=others)[0] if inside else made
+    return one_graph(data, target_type=made.types.type_of(int(targets[0])), edge_inputs=others) if inside else made
 
 
 def _check_model(model: Any) -> None:

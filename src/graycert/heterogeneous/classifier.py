@@ -13,7 +13,6 @@ from graycert.models.calling import AdaptedClassifier, per_class
 from graycert.models.edge_inputs import takes
 
 EDGE_TYPE = "edge_type"
-Widths = Mapping[str, tuple[int | None, ...]]
 _WALKS = 4
 
 
@@ -28,18 +27,16 @@ class HeteroClassifier(nn.Module):
 
     Args:
         model: ``forward(x_dict, edge_index_dict)`` -> scores of the target type, or a dict of them by type.
-        types: Node types, their columns, and relations.
+        types: Node types, their columns, relations, and further values per edge.
         target_type: The type whose nodes are classified.
-        widths: Per name of further values per edge, the length of a relation's values, 0 for one number, None for none.
     """
 
     source_types: Tensor
     receiver_types: Tensor
 
-    def __init__(self, model: nn.Module, types: TypedNodes, target_type: str, widths: Widths | None = None) -> None:
+    def __init__(self, model: nn.Module, types: TypedNodes, target_type: str) -> None:
         super().__init__()
         self.model, self.types, self.target_type = model, types, target_type
-        self.widths = dict(widths or {})
         sources, receivers = types.ends
         self.register_buffer("source_types", torch.from_numpy(sources), persistent=False)
         self.register_buffer("receiver_types", torch.from_numpy(receivers), persistent=False)
@@ -49,7 +46,8 @@ class HeteroClassifier(nn.Module):
         shown = self._copies(x.size(0), edge_index, edge_type)
         place = shown.cumsum(dim=1) - 1
         x_dict = {name: self._rows(x, shown[number], name) for number, name in enumerate(self.types.node_types)}
-        edges, inputs = {}, {name: {} for name in edge_inputs}  # type: dict[Any, Tensor], dict[str, dict[Any, Tensor]]
+        lengths, edges = dict(self.types.lengths), {}
+        inputs: dict[str, dict[Any, Tensor]] = {name: {} for name in edge_inputs}
         for number, relation in enumerate(self.types.relations):
             own = edge_type == number
             source, receiver = edge_index[:, own]
@@ -57,7 +55,7 @@ class HeteroClassifier(nn.Module):
                 [place[self.source_types[number], source], place[self.receiver_types[number], receiver]]
             )
             for name, values in edge_inputs.items():
-                width = self.widths[name][number]
+                width = lengths[name][number]
                 if width is not None:
                     inputs[name][relation] = values[own][:, :width] if width else values[own]
         found = shown[self.types.node_types.index(self.target_type)]

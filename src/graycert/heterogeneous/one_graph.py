@@ -1,6 +1,7 @@
 """A heterogeneous graph as one graph: nodes type by type, features in columns of their type, edges with a relation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,12 @@ from graycert._validation import check_targets
 from graycert.data.checks import BATCH_ATTRIBUTES, validate_data
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph.typed_nodes import Relation, TypedNodes, relation_in_words
-from graycert.heterogeneous.classifier import EDGE_TYPE, Widths
+from graycert.heterogeneous.classifier import EDGE_TYPE
 from graycert.threats.named_nodes import named_nodes
 
 
-def one_graph(
-    data: HeteroData, *, target_type: str | None = None, edge_inputs: Sequence[str] = ()
-) -> tuple[Data, Widths]:
-    """Return a heterogeneous graph as one graph, and how long the values of each relation are.
+def one_graph(data: HeteroData, *, target_type: str | None = None, edge_inputs: Sequence[str] = ()) -> Data:
+    """Return a heterogeneous graph as one graph.
 
     Args:
         data: Node types with ``x``; relations with ``edge_index``; ``y``, ``node_ids`` and ``class_names`` of types.
@@ -28,8 +27,8 @@ def one_graph(
         edge_inputs: Names of further values per edge, beside the relation.
 
     Returns:
-        The graph: ``x``, ``edge_index``, ``edge_type``, ``node_ids`` ("type:name"), ``types`` (`TypedNodes`), and
-        values per edge, padded with zeros to the same length; and per name the length of each relation's values.
+        ``x``, ``edge_index``, ``edge_type``, ``node_ids`` ("type:name"), ``types`` (`TypedNodes`), and values per
+        edge, padded with zeros to the same length.
 
     Raises:
         InvalidParameterError: If a type has no features, or something is malformed.
@@ -37,7 +36,7 @@ def one_graph(
     """
     _refuse_batch(data)
     types = typed_nodes(data)
-    widths = {name: _widths(data, types.relations, name) for name in edge_inputs}
+    types = replace(types, lengths=tuple((name, _lengths(data, types.relations, name)) for name in edge_inputs))
     made = Data(
         x=_features(data, types),
         edge_index=columns_of_one_graph(data, types),
@@ -45,12 +44,12 @@ def one_graph(
         node_ids=_names(data, types),
         types=types,
     )
-    for name, lengths in widths.items():
+    for name, lengths in types.lengths:
         made[name] = _padded(data, types.relations, name, lengths)
     if target_type is not None:
         _carry_labels(data, made, types, target_type)
     validate_data(made)
-    return made, widths
+    return made
 
 
 def typed_nodes(data: HeteroData) -> TypedNodes:
@@ -168,7 +167,7 @@ def _names(data: HeteroData, types: TypedNodes) -> list[str]:
     return names
 
 
-def _widths(data: HeteroData, relations: Sequence[Relation], name: str) -> tuple[int | None, ...]:
+def _lengths(data: HeteroData, relations: Sequence[Relation], name: str) -> tuple[int | None, ...]:
     found: list[int | None] = []
     for relation in relations:
         values, size = data[relation].get(name), data[relation].edge_index.size(1)

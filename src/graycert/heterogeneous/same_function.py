@@ -42,7 +42,7 @@ def difference(classifier: HeteroClassifier, data: Data) -> str | None:
             kept = order[torch.rand(order.numel(), generator=generator) >= chance]
             hidden = torch.rand(data.x.size(0), generator=generator) < chance
             x = torch.where(hidden.unsqueeze(1), token, data.x)
-            given = {name: data[name][kept] for name in (EDGE_TYPE, *classifier.widths)}
+            given = {name: data[name][kept] for name in (EDGE_TYPE, *dict(classifier.types.lengths))}
             theirs = _on_types(copied.model, classifier, x, data.edge_index[:, kept], given)
             ours = copied(x, data.edge_index[:, kept], **given)[own]
             scale = float(theirs.nan_to_num(0.0, 0.0, 0.0).abs().amax())
@@ -63,12 +63,12 @@ def _on_types(
     types = like.types
     x_dict = {name: x[types.nodes_of(name), types.columns_of(name)].clone() for name in types.node_types}
     edges: dict[Any, Tensor] = {}
-    inputs: dict[str, dict[Any, Tensor]] = {name: {} for name in like.widths}
+    inputs: dict[str, dict[Any, Tensor]] = {name: {} for name, _ in types.lengths}
     for number, relation in enumerate(types.relations):
         own = given[EDGE_TYPE] == number
         first = [types.nodes_of(end).start for end in (relation[0], relation[2])]
         edges[relation] = edge_index[:, own] - torch.tensor(first).unsqueeze(1)
-        for name, lengths in like.widths.items():
+        for name, lengths in types.lengths:
             width = lengths[number]
             if width is not None:
                 inputs[name][relation] = given[name][own][:, :width] if width else given[name][own]

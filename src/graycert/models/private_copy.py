@@ -94,8 +94,8 @@ def _refuse_lazy_parameters(model: nn.Module) -> None:
         if is_lazy(value):
             raise InvalidParameterError(
                 f"`model` must have values for all its parameters, got `{name}`, which is made at the first call. Call "
-                "model(data.x, data.edge_index) once, or model(data.x_dict, data.edge_index_dict), then train it or "
-                "load its weights."
+                "model(data.x, data.edge_index), of a HeteroData model(data.x_dict, data.edge_index_dict), once, then "
+                "train it or load its weights."
             )
 
 
