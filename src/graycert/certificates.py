@@ -184,7 +184,7 @@ class Certificates:
     radius_by_distance: IntArray | None = array_field(
         "int",
         ("targets", "distances"),
-        "Certified radius if hostile nodes were at least min_distance + 1, + 2, ... hops away, up to the model's steps.",
+        "Certified radius if hostile nodes were at least min_distance + 1, + 2, ... hops away, up to num_layers.",
         stage="graph",
         optional=True,
         at_least=-1,

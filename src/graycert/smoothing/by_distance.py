@@ -26,9 +26,10 @@ def radii_by_distance(problem: Problem, drawn: Mapping[str, NDArray[Any]]) -> Ar
         drawn: Arrays of stage "drawn".
 
     Returns:
-        ``radius_by_distance``, int64, shape (num_targets, num_distances): column i is for distance min_distance + 1 + i,
-        the last one for the number of steps of the model. Nothing where the threat knows no distance, no farther node
-        can be heard, the conclusion is more than a look at numbers of votes, or there are more than `MOST_TARGETS`.
+        ``radius_by_distance``, int64, shape (num_targets, num_distances): column i is for distance min_distance + 1 +
+        i, the last one for the number of steps of the model. Nothing where the threat knows no distance, no farther
+        node can be heard, the conclusion is more than a look at numbers of votes, or there are more than
+        `MOST_TARGETS`.
     """
     setup, threat = problem.setup, problem.threat
     if (
