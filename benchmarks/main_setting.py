@@ -82,7 +82,7 @@ def seeds_table(runs: Runs) -> str:
     names = (
         "seed",
         "epochs",
-        "clean accuracy",
+        "smoothed accuracy",
         "abstained",
         "certified ratio (all), ρ = 1 … 5, distance ≥ 1",
         "at distance 2",

@@ -185,6 +185,14 @@ class Certificates:
         first=1,
         compared="close",
     )
+    radius_by_distance: IntArray | None = array_field(
+        "int",
+        ("targets", "distances"),
+        "Certified radius if hostile nodes were at least min_distance + 1, + 2, ... hops away, up to num_layers.",
+        stage="graph",
+        optional=True,
+        at_least=-1,
+    )
     selection_votes: IntArray | None = array_field(
         "int",
         ("targets", "classes"),

@@ -27,6 +27,7 @@ from graycert.rules import (
 from graycert.rules.collective import check_budgets
 from graycert.setup import Setup
 from graycert.smoothing import Follows, FromGraph, Smoothing
+from graycert.smoothing.by_distance import radii_by_distance
 from graycert.smoothing.protocol import Arrays
 from graycert.threats import Threat
 from graycert.threats.named_nodes import with_trusted_nodes
@@ -197,6 +198,7 @@ def _carried_out(
             device=problem.execution.place(),
             alone=not problem.exposed().any(),
         )
+        found = _with_distances(problem, found, drawn)
     with problem.phases("conclusion"):
         return problem, found, {**drawn, **beside}, method.conclude(problem, found, drawn)
 
@@ -256,6 +258,9 @@ def concluded_anew(certificates: Certificates, data: Any | None, setup: Setup | 
             FromGraph(arrays=stored["graph"]) if data is None else _with_degrees(problem, method.from_graph(problem))
         )
     problem = _as_far_as_looked(problem, found)
+    if data is not None:
+        with phases("cost"):
+            found = _with_distances(problem, found, stored["drawn"])
     with phases("conclusion"):
         concluded = method.conclude(problem, found, stored["drawn"])
     return _assemble(problem, found, stored["drawn"], concluded, identity=certificates)
@@ -373,6 +378,11 @@ def _with_degrees(problem: Problem, found: FromGraph) -> FromGraph:
     """Add how many other nodes have an edge into each target."""
     degrees = np.diff(problem.the_graph.adjacency.indptr)[problem.targets]
     return dataclasses.replace(found, arrays={**found.arrays, "in_degree": degrees})
+
+
+def _with_distances(problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> FromGraph:
+    """Add radii against hostile nodes farther away."""
+    return dataclasses.replace(found, arrays={**found.arrays, **radii_by_distance(problem, drawn)})
 
 
 def _as_far_as_looked(problem: Problem, found: FromGraph) -> Problem:

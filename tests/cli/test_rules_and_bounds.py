@@ -58,7 +58,8 @@ def test_it_verifies_and_draws_again_to_the_same_votes(joint, capsys):
     found = run_command(capsys, "verify", joint, "--redraw", "--json")
     assert found.status == 0, found.err
     names = [check["name"] for check in found.record["checks"]]
-    assert names[-4:] == ["model audit", "selection_votes", "estimation_votes", "estimation_predictions"]
+    assert names[-3:] == ["selection_votes", "estimation_votes", "estimation_predictions"]
+    assert names[-6:-3] == ["model audit", "prediction_as_trained", "prediction_without_messages"]
     assert {"collective", "delta_methods", "radius"} <= set(names)
 
 

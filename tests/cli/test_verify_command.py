@@ -1,6 +1,7 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -42,7 +43,9 @@ def test_votes_drawn_again_are_the_same_votes(run, capsys):
     found = run_command(capsys, "verify", run, "--redraw", "--json")
     assert found.status == 0
     names = [check["name"] for check in found.record["checks"]]
-    assert names[-3:] == ["model audit", "selection_votes", "estimation_votes"]
+    assert names[-5:-4] == ["model audit"]
+    assert names[-4:-2] == ["prediction_as_trained", "prediction_without_messages"]
+    assert names[-2:] == ["selection_votes", "estimation_votes"]
     assert found.record["not_redone"] == ["which nodes to protect first: no certificate rests on them"]
 
 
@@ -164,10 +167,14 @@ def _change(path: Path, column: str) -> None:
     elif column in ("prediction", "label"):
         frame[column][row] = 1 - frame[column][row]
     elif column == "num_eligible":
-        frame[column][row] -= 1
+        frame[column][row] += 1
         frame["whole_field"][row] = frame["radius"][row] >= frame[column][row]
     else:
         frame[column][row] *= 1 - 1e-9
+    if column in ("radius", "num_eligible"):
+        attackers = np.load(path.with_name("votes.npz"))["attackers"][row]
+        limits = not frame["whole_field"][row] and frame["radius"][row] >= 0
+        frame["protect_first"][row] = [str(node) for node in attackers if node >= 0] if limits else []
     import pyarrow as pa
 
     arrays = [pa.array(frame[name], type=table.schema.field(name).type) for name in table.column_names]

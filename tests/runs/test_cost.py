@@ -1,5 +1,6 @@
 """What the guarantee costs is said first: CASES A6."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -176,3 +177,23 @@ def test_with_a_skip_connection_the_model_as_trained_is_what_forward_returns():
     assert c.prediction_without_messages.tolist() == alone.argmax(dim=1).tolist()
     floor = graycert.certify(model, data, smoothing=graycert.FeaturesOnly(), threat=OTHERS)
     assert c.prediction_without_messages.tolist() == floor.prediction.tolist()
+
+
+@pytest.mark.parametrize("case", ["interception", "until-decided", "arrays-and-trusted-nodes", "ablation-local"])
+def test_radii_by_distance_are_those_of_again(case):
+    c, data = made(case), small_graph()
+    farther = c.again(data, threat=dataclasses.replace(c.setup.threat, min_distance=2))
+    assert c.radius_by_distance.tolist() == farther.radius[:, None].tolist()
+    assert farther.radius_by_distance is None
+    correct = (c.prediction == c.labels) & (c.radius >= 0)
+    expected = [[int((correct & (radius >= rho)).sum()) for rho in (1, 3)] for radius in (c.radius, farther.radius)]
+    assert [each["certified"] for each in summary_record(c)["cost"]["distances"]] == expected
+    assert "By distance of hostile nodes" in c.summary()
+
+
+@pytest.mark.parametrize(
+    "case", ["event-aware", "ablation-global", "retention", "node-deletion", "sparse", "subgraphs"]
+)
+def test_where_farther_nodes_are_another_question(case):
+    assert made(case).radius_by_distance is None
+    assert "By distance" not in made(case).summary()

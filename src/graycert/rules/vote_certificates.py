@@ -30,7 +30,8 @@ class VoteCertificates:
         status: A value of ``Status`` per target.
         p_lower: Lower bound on the probability of the reported class.
         p_upper: Upper bound on the probability of every other class (with rule "paper" of one other class).
-        radius: Certified radius, -1 where the classifier abstains; capped at the columns of ``delta_upper``.
+        radius: Certified radius, -1 where the classifier abstains; capped at the columns of ``delta_upper``, and at
+            the number of eligible nodes where the bounds say it.
         rule: The rule; "paper" is NOT SOUND: it bounds only one of the other classes.
         alpha: Failure probability per target; all radii of a target hold jointly.
         belongs_to: What the caller said that bare arrays belong to; empty if all of them say so themselves.
@@ -105,7 +106,9 @@ def certify_votes(
     estimation = _estimation(estimation_votes)
     _check_origin(selection, estimation, delta_upper, belongs_to)
     found = certify_counts(selection, estimation, np.asarray(delta_upper), alpha=alpha, rule=rule)
-    return replace(found, belongs_to=belongs_to)
+    eligible = getattr(delta_upper, "num_eligible", None)
+    radius = found.radius if eligible is None else np.minimum(found.radius, eligible)
+    return replace(found, radius=radius, status=status_of(radius), belongs_to=belongs_to)
 
 
 def certify_counts(

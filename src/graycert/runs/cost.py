@@ -41,6 +41,7 @@ def cost(c: Certificates) -> Cost:
         as_trained=c.prediction_as_trained,
         without_messages=c.prediction_without_messages,
         in_degree=c.in_degree,
+        radius_by_distance=c.radius_by_distance,
     )
 
 
@@ -110,7 +111,24 @@ def cost_tables(c: Certificates) -> tuple[CostTable, ...]:
         rows = tuple((_degrees(each.group), *_cells(each)) for each in found.degrees)
         note = "The same by number of nodes with an edge into the target."
         tables.append(CostTable(title="By degree", columns=("in-degree", *columns), rows=rows, note=note))
+    if found.distances:
+        tables.append(_by_distance(c, found))
     return tuple(tables)
+
+
+def _by_distance(c: Certificates, found: Cost) -> CostTable:
+    """Return what is certified if hostile nodes are kept farther away."""
+    first = int(getattr(c.setup.threat, "min_distance", 0))
+    rows = tuple(
+        (f">= {first + place}", *(percent(count, found.total.targets) for count in counts))
+        for place, counts in enumerate(found.distances)
+    )
+    return CostTable(
+        title="By distance of hostile nodes",
+        columns=("hops away", *(f"certified, ρ = {radius}" for radius in COST_RADII)),
+        rows=rows,
+        note="The same if every hostile node is at least so many hops away; the first row is the threat.",
+    )
 
 
 def cost_record(c: Certificates) -> dict[str, Any]:
@@ -122,6 +140,10 @@ def cost_record(c: Certificates) -> dict[str, Any]:
         "same_as_trained": found.same_as_trained,
         "total": _plain(found.total),
         "classes": [{"class": class_word(c, each.group), **_plain(each)} for each in found.classes],
+        "distances": [
+            {"min_distance": int(getattr(c.setup.threat, "min_distance", 0)) + place, "certified": list(counts)}
+            for place, counts in enumerate(found.distances)
+        ],
         "degrees": [{"in_degree": _degrees(each.group), **_plain(each)} for each in found.degrees],
     }
     if found.labelled:

@@ -1,5 +1,7 @@
 """Shares as texts, rounded to the side that promises less."""
 
+from collections.abc import Sequence
+
 
 def percent(count: int, total: int) -> str:
     """Return a share in percent with one decimal, never rounded up.
@@ -33,7 +35,7 @@ def percent_of(share: float) -> str:
     return percent(int(share * 1_000 + 1e-9), 1_000)
 
 
-def aligned(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def aligned(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Return a table for a terminal, every cell to the right."""
     widths = [max(len(text) for text in texts) for texts in zip(columns, *rows, strict=True)]
     lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in (columns, *rows)]

@@ -117,8 +117,8 @@ def protect_first(c: Certificates, data: Any = None, *, top: int = 10) -> Protec
     if c.attackers is None or not c.attackers.shape[1]:
         raise InvalidParameterError(
             "`certificates` must know which nodes harm a target most, got a run of smoothing "
-            f"'{c.setup.smoothing.name}' against {c.setup.threat.claimed_as}, which does not say. InterceptionSmoothing "
-            "against NodeFeatureThreat does."
+            f"'{c.setup.smoothing.name}' against {c.setup.threat.claimed_as}, which does not say. "
+            "InterceptionSmoothing against NodeFeatureThreat does."
         )
     limits = _limits(c)
     nodes, counts = np.unique(c.attackers[limits], return_counts=True)
