@@ -242,6 +242,47 @@ def test_a_model_of_ones_own_is_loaded_into_its_class_with_the_token_that_was_gi
             graycert.SmoothedClassifier.load(folder, model=wrong)
 
 
+class Weighted(torch.nn.Module):
+    """A model that is given a value per edge."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from torch_geometric.nn import GCNConv
+
+        self.conv = GCNConv(3, 3)
+
+    def forward(self, x, edge_index, edge_weight):
+        return self.conv(x, edge_index, edge_weight)
+
+
+def test_values_per_edge_that_the_model_is_given_are_asked_of_every_graph(tmp_path):
+    torch.manual_seed(0)
+    data = small_graph().clone()
+    data.edge_weight = torch.rand(data.edge_index.size(1)) + 0.5
+    certificates = graycert.certify(
+        Weighted().eval(),
+        data,
+        targets=TARGETS,
+        smoothing=graycert.InterceptionSmoothing(p_delete=0.3, p_ablate=0.6),
+        threat=graycert.NodeFeatureThreat(),
+        draws=graycert.Draws(num_selection=50, num_estimation=100),
+        edge_inputs=("edge_weight",),
+        execution=graycert.Execution(engine="torch", say=lambda _: None),
+    )
+    folder = certificates.classifier().save(tmp_path / "weighted")
+    classifier = graycert.SmoothedClassifier.load(folder, model=Weighted())
+    found = classifier.predict_certified(data, TARGETS, seed="certified")
+    np.testing.assert_array_equal(found.estimation_votes, certificates.estimation_votes)
+    with pytest.raises(InvalidParameterError, match="'edge_weight'"):
+        classifier.predict(small_graph())
+
+
+def test_what_it_certifies_is_verified_as_any_run(tmp_path):
+    found = made("interception").classifier().predict_certified(grown(), ["node 42", "node 0"])
+    run = found.save(tmp_path / "run")
+    assert graycert.verify(run, data=grown(), model=trained_model()).passed
+
+
 def test_damaged_and_mixed_files_are_refused(own_classifier, tmp_path):
     folder = own_classifier.save(tmp_path / "own")
     (folder / "arrays.safetensors").write_bytes(b"\x80\x04]")

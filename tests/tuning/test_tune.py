@@ -192,6 +192,25 @@ def test_unequal_classes_are_averaged_over():
     assert (numbers["correct_1"], numbers["correct_3"]) == (0.5, 0.25)  # only two could attack the second
 
 
+class NeverLeft(torch.nn.Module):
+    """A model that answers "middle" to everything but the rightmost nodes, whatever they are."""
+
+    def forward(self, x, edge_index):
+        del edge_index
+        return torch.stack([x[:, 0] - 9, torch.ones(len(x)) / 2, x[:, 2]], dim=1)
+
+
+def test_a_class_that_is_never_found_is_warned_of_and_shown():
+    data = small_graph().clone()
+    data.y = torch.where((data.y == 0) & (torch.arange(42) % 4 > 0), -1, data.y)  # few are left
+    asked = {**ASKED, "validation": np.arange(42), "settings": [(0.0, 0.3)]}
+    found = graycert.tune(NeverLeft(), data, **asked, num_layers=1)
+    assert found.unequal
+    assert found.focus == "left"
+    assert "left correct@1" in found.lines()[0]
+    assert "WARNING: it finds no node of class left" in found.recommendation()
+
+
 def test_it_says_what_is_recommended_and_how_to_go_on(tuning, tmp_path):
     text = str(tuning)
     chosen = tuning.table[tuning.table["recommended"]].iloc[0]

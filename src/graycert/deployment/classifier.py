@@ -46,7 +46,7 @@ class SmoothedClassifier:
     votes are those that `certify` reported, bit for bit. Where nothing is drawn, the seed is part of the classifier
     (it numbers subgraphs), certificates hold with certainty, and it is always that of the run.
 
-    Calls from several threads take turns.
+    Calls from several threads take turns. docs/deploying.md says what a thousand nodes cost.
 
     Args:
         setup: What the certificates were made from.

@@ -127,11 +127,20 @@ def tune(
         "edge_inputs": edge_inputs,
         "execution": Execution(say=silent) if execution is None else execution,
     }
-    bench = Bench(question=_question(model, data, nodes, terms), model=model, data=data, nodes=nodes, terms=terms)
+    labels = data.y.cpu().numpy()[nodes]
+    classes, counts = np.unique(labels, return_counts=True)
+    bench = Bench(
+        question=_question(model, data, nodes, terms),
+        model=model,
+        data=data,
+        nodes=nodes,
+        terms=terms,
+        rarest=names[int(classes[counts.argmin()])],
+    )
     design, limit = _design(model, settings, training, sampler, budget, seed)
     if not any(name in design.ranges for name in TRAINING):
         bench.ready({})  # a model that is refused is refused now
-    unequal = are_unequal(data.y.cpu().numpy()[nodes])
+    unequal = are_unequal(labels)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()) if directory is None else directory)
         stack.enter_context(opened(bench))

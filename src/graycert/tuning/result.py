@@ -32,6 +32,7 @@ class Tuning:
         want: What was wanted.
         is_reached: Whether the recommended setting reaches it; else none does, and it is the closest one.
         unequal: Whether classes are so unequal that the front and the recommendation go by averages over them.
+        focus: Class that the table as text shows besides: the one that is wanted, or the rarest of unequal ones.
         failed: Why settings failed, one text each.
     """
 
@@ -39,6 +40,7 @@ class Tuning:
     want: Want
     is_reached: bool
     unequal: bool
+    focus: str
     failed: tuple[str, ...]
     _bench: Bench
 
@@ -89,8 +91,11 @@ class Tuning:
         row = self.table[self.table["recommended"]].iloc[0]
         opening = f"Recommended ({self.want})" if self.is_reached else f"NO SETTING REACHES {self.want}; the closest"
         kind = "balanced accuracy" if self.unequal else "accuracy"
+        recalls = [str(name) for name in self.table.columns if str(name).startswith("accuracy of ")]
+        never = [name.partition(" of ")[2] for name in recalls if not row[name]]
+        warning = f" WARNING: it finds no node of class {', '.join(never)}." if never else ""
         return (
-            f"{opening}: {_in_words(self._chosen)}. On the validation nodes that chose it: {kind} "
+            f"{opening}: {_in_words(self._chosen)}.{warning} On the validation nodes that chose it: {kind} "
             f"{row[self.accuracy_column]:.1%}, certified and correct at radius 1 {row[self.correct_column()]:.1%}"
             f"{' (averaged over classes)' if self.unequal else ''}. Report what it reaches on other nodes."
         )
@@ -108,6 +113,10 @@ class Tuning:
         if self.unequal:
             heads["balanced_accuracy"] = "balanced"
         heads |= {self.correct_column(radius): f"correct@{radius}" for radius in self._radii}
+        if self.focus:
+            radius = self.want.radius
+            heads[f"accuracy of {self.focus}"] = f"{self.focus} found"
+            heads[f"correct_{radius} of {self.focus}"] = f"{self.focus} correct@{radius}"
         heads |= {"abstained": "abstained", "seconds": "seconds"}
         rows = [["", *heads.values(), "front at ρ"]]
         for row in shown.to_dict("records"):
@@ -159,7 +168,15 @@ def tuning_of(found: "SweepResult", bench: Bench, *, want: Want, unequal: bool, 
         for radius in RADII
     }
     table = trials.assign(**fronts, recommended=trials.index == place)
-    return Tuning(table=table, want=want, is_reached=is_reached, unequal=unequal, failed=failed, _bench=bench)
+    return Tuning(
+        table=table,
+        want=want,
+        is_reached=is_reached,
+        unequal=unequal,
+        focus=want.of or (bench.rarest if unequal else ""),
+        failed=failed,
+        _bench=bench,
+    )
 
 
 def _call(smoothing: InterceptionSmoothing) -> str:

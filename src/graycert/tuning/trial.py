@@ -32,6 +32,7 @@ class Bench:
         data: The graph.
         nodes: Validation nodes, shape (num_nodes,).
         terms: Further arguments of `certify`, the same for all trials.
+        rarest: Name of the class with fewest validation nodes.
     """
 
     question: str
@@ -39,6 +40,7 @@ class Bench:
     data: Any
     nodes: IntArray
     terms: Mapping[str, Any]
+    rarest: str
     _ready: "dict[Any, tuple[nn.Module, AuditReport]]" = field(default_factory=dict, init=False)
 
     def ready(self, point: Mapping[str, float]) -> "tuple[nn.Module, AuditReport]":
