@@ -11,6 +11,7 @@ from graycert.certificates import Certificates
 from graycert.runs.page import Curve, ReportView, Table
 from graycert.runs.words import (
     NOT_SOUND,
+    edge_inputs_in_words,
     percent,
     percent_upward,
     ratio_texts,
@@ -73,7 +74,7 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         *_parameters(s.smoothing),
         ("Threat", f"{s.threat.claimed_as}: {s.threat.describe()}"),
         ("Message-passing steps", _steps(s)),
-        *([("Values per edge", ", ".join(s.edge_inputs))] if s.edge_inputs else []),
+        *([("Values per edge", edge_inputs_in_words(s))] if s.edge_inputs else []),
         *([] if s.draws is None else _parameters(s.draws)),
         ("Failure probability α", f"{s.alpha!r} for all targets" if s.simultaneous else f"{s.alpha!r} per target"),
         ("Rule", s.rule if s.the_rule.is_sound else f"{s.rule} (NOT SOUND)"),
