@@ -1,4 +1,4 @@
-"""Train GraphSAGE and GATv2 in mini-batches under random interception, then certify every node of the graph.
+"""Train GraphSAGE, and GATv2 with edge attributes, in mini-batches under random interception, then certify every node.
 
 ``python examples/mini_batches.py`` makes a graph of 50,000 nodes, trains both models with `NeighborLoader`, certifies
 all nodes, and prints accuracy, certified share, time and memory. ``--nodes`` and ``--epochs`` make it smaller.
@@ -99,20 +99,25 @@ class TwoLayers(nn.Module):
         self.first, self.second = first, second
         self.ablation_token = nn.Parameter(torch.zeros(NUM_FEATURES))
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor, **edge_inputs: Tensor) -> Tensor:
         """Return class scores."""
-        scores: Tensor = self.second(torch.relu(self.first(x, edge_index)), edge_index)
+        hidden = torch.relu(self.first(x, edge_index, **edge_inputs))
+        scores: Tensor = self.second(hidden, edge_index, **edge_inputs)
         return scores
 
 
 MODELS = {
     "GraphSAGE": lambda: TwoLayers(SAGEConv(NUM_FEATURES, 32), SAGEConv(32, NUM_CLASSES)),
-    "GATv2": lambda: TwoLayers(GATv2Conv(NUM_FEATURES, 8, heads=4), GATv2Conv(32, NUM_CLASSES)),
+    "GATv2": lambda: TwoLayers(GATv2Conv(NUM_FEATURES, 8, heads=4, edge_dim=2), GATv2Conv(32, NUM_CLASSES, edge_dim=2)),
 }
+EDGE_INPUTS: dict[str, tuple[str, ...]] = {"GraphSAGE": (), "GATv2": ("edge_attr",)}
 
 
 def generated_graph(num_nodes: int, seed: int = 0) -> Data:
-    """Return a graph with four kinds of nodes, ten in-edges per node, eight of them from its own kind, and noise."""
+    """Return a graph with four kinds of nodes, ten in-edges per node, eight of them from its own kind, and noise.
+
+    ``edge_attr`` says whether a tie is close, as 80 % are within a kind and 30 % of the others, and how old it is.
+    """
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(NUM_CLASSES, (num_nodes,), generator=generator)
     by_class = labels.argsort(stable=True)
@@ -129,10 +134,27 @@ def generated_graph(num_nodes: int, seed: int = 0) -> Data:
     edges = torch.unique(torch.cat([one_way, one_way.flip(0)], dim=1), dim=1)
     x = torch.randn(num_nodes, NUM_FEATURES, generator=generator)
     x[:, :NUM_CLASSES] += 1.5 * nn.functional.one_hot(labels, NUM_CLASSES)
-    return Data(x=x, edge_index=edges, y=labels, train_mask=torch.rand(num_nodes, generator=generator) < 0.2)
+    chance = torch.where(labels[edges[0]] == labels[edges[1]], 0.8, 0.3)
+    close = (torch.rand(chance.shape, generator=generator) < chance).float()
+    age = torch.randint(1, 4, chance.shape, generator=generator) / 3
+    return Data(
+        x=x,
+        edge_index=edges,
+        edge_attr=torch.stack([close, age], dim=1),
+        y=labels,
+        train_mask=torch.rand(num_nodes, generator=generator) < 0.2,
+    )
 
 
-def train_in_batches(model: TwoLayers, data: Data, *, epochs: int, batch_size: int = 512, seed: int = 0) -> None:
+def train_in_batches(
+    model: TwoLayers,
+    data: Data,
+    *,
+    epochs: int,
+    edge_inputs: tuple[str, ...] = (),
+    batch_size: int = 512,
+    seed: int = 0,
+) -> None:
     """Train as one trains with `NeighborLoader`; the one line more is ``batch = intercept(batch)``."""
     torch.manual_seed(seed)
     sampler = None if HAS_SAMPLER else InNeighborSampler(data.edge_index, int(data.num_nodes or 0), NUM_NEIGHBORS, seed)
@@ -145,7 +167,8 @@ def train_in_batches(model: TwoLayers, data: Data, *, epochs: int, batch_size: i
     for _ in range(epochs):
         for batch in loader:
             batch = intercept(batch)
-            scores = model(batch.x, batch.edge_index)[: batch.batch_size]
+            values = {name: batch[name] for name in edge_inputs}
+            scores = model(batch.x, batch.edge_index, **values)[: batch.batch_size]
             loss = cross_entropy(scores, batch.y[: batch.batch_size])
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -173,7 +196,7 @@ def run(name: str, data: Data, *, epochs: int, draws: graycert.Draws, engine: st
     torch.manual_seed(0)
     model = MODELS[name]()
     started = time.process_time()
-    train_in_batches(model, data, epochs=epochs)
+    train_in_batches(model, data, epochs=epochs, edge_inputs=EDGE_INPUTS[name])
     trained = time.process_time()
     certificates = graycert.certify(
         model,
@@ -181,6 +204,7 @@ def run(name: str, data: Data, *, epochs: int, draws: graycert.Draws, engine: st
         smoothing=graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794),
         threat=graycert.NodeFeatureThreat(),
         draws=draws,
+        edge_inputs=EDGE_INPUTS[name],
         execution=graycert.Execution(engine=engine),
     )
     return Outcome(certificates, trained - started, time.process_time() - trained)

@@ -57,7 +57,7 @@ def certify(
     num_layers: int | None = None,
     ablation_token: "Tensor | None" = None,
     audit: "AuditReport | None" = None,
-    edge_inputs: Sequence[str] | None = None,
+    edge_inputs: Sequence[str] | Mapping[str, str] | None = None,
     execution: Execution | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Certificates:
@@ -101,8 +101,9 @@ def certify(
             ``HeteroData`` a dict by node type.
         audit: Report of `audit_model` on the same model, features, edges and token in this process, so that the model
             is not audited again; another one is refused.
-        edge_inputs: Which values per edge of ``data`` the model is given; () for none, as it must be said where
-            ``data`` has a tensor per edge and ``forward`` an argument of its name.
+        edge_inputs: Which values per edge of ``data`` the model is given, by name, or as a mapping from arguments of
+            ``forward`` to tensors of ``data``, {"edge_weight": "amount"}; () for none, as it must be said where
+            ``data`` has a tensor per edge and ``forward`` may take one.
         execution: Where and how to compute, and whether to show progress.
         provenance: Plain values stored with the result, e.g. where graph and model come from.
 
@@ -158,7 +159,12 @@ def certify(
 
 
 def _carried_out(
-    model: Any, data: Any, targets: Any, setup: Setup, edge_inputs: Sequence[str] | None, **others: Any
+    model: Any,
+    data: Any,
+    targets: Any,
+    setup: Setup,
+    edge_inputs: Sequence[str] | Mapping[str, str] | None,
+    **others: Any,
 ) -> tuple[Problem, FromGraph, Arrays, Arrays]:
     """Certify with a copy of the model, which is the only one that is called."""
     from graycert.data.checks import refuse_batch, validate_data

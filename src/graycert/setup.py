@@ -10,6 +10,7 @@ from graycert._plain import plain_mapping
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
 from graycert.draws import AnyDraws, Draws, UntilDecided
 from graycert.errors import InvalidParameterError
+from graycert.graph.values_per_edge import edge_input_names
 from graycert.rules import Rule, rule_named
 from graycert.smoothing import Smoothing
 from graycert.threats import CONVOLUTIONS, Threat, refuse_another_convolution
@@ -47,7 +48,8 @@ class Setup:
         num_nodes: Nodes of the graph.
         num_edges: Directed edges of the graph, self-loops included.
         class_names: Name per class, or None.
-        edge_inputs: Names of the values per edge that the model was given; None where nobody had to choose any.
+        edge_inputs: Names of the values per edge that the model was given, as `edge_input_names` returns them; None
+            where nobody had to choose any.
         provenance: Where graph, split and model come from: nested plain values with text keys.
     """
 
@@ -115,10 +117,7 @@ class Setup:
                 raise InvalidParameterError(f"`class_names` must be distinct, got {', '.join(names)}.")
             checked["class_names"] = names
         if self.edge_inputs is not None:
-            inputs: tuple[Any, ...] = tuple(self.edge_inputs)
-            if len(set(inputs)) != len(inputs) or not all(isinstance(name, str) and name for name in inputs):
-                raise InvalidParameterError(f"`edge_inputs` must be distinct names, got {inputs!r}.")
-            checked["edge_inputs"] = inputs
+            checked["edge_inputs"] = edge_input_names(self.edge_inputs)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 

@@ -21,7 +21,7 @@ NUM_NODES = 300
 @pytest.fixture(scope="module")
 def data():
     graph = example.generated_graph(NUM_NODES)
-    graph.edge_attr = graph.edge_index.T.float()
+    graph.ends = graph.edge_index.T.float()
     return graph
 
 
@@ -36,6 +36,7 @@ def test_a_model_trained_in_batches_with_interception_is_certified_on_the_whole_
     found = example.run(name, data, epochs=60, draws=draws, engine="torch").certificates
     assert len(found) == NUM_NODES
     assert found.setup.num_layers == 2
+    assert found.setup.edge_inputs == example.EDGE_INPUTS[name]
     assert (found.prediction == data.y.numpy()).mean() > 0.8
     assert (found.radius >= 1).mean() > 0.2
 
@@ -44,7 +45,7 @@ def test_batches_hold_distinct_edges_of_the_graph_at_most_so_many_per_receiver(d
     pairs = {tuple(pair) for pair in data.edge_index.T.tolist()}
     for batch in loader(data, [3, 2]):
         edges = batch.n_id[batch.edge_index]
-        assert torch.equal(batch.edge_attr, edges.T.float())
+        assert torch.equal(batch.ends, edges.T.float())
         assert torch.equal(data.edge_index[:, batch.e_id], edges)
         found = [tuple(pair) for pair in edges.T.tolist()]
         assert set(found) <= pairs
@@ -53,7 +54,7 @@ def test_batches_hold_distinct_edges_of_the_graph_at_most_so_many_per_receiver(d
         assert len(set(found)) == len(found)
         assert int(torch.bincount(first[1]).max()) <= 3
         drawn = graycert.RandomInterception(0.5, 0.0)(batch)
-        assert torch.equal(drawn.edge_attr, drawn.n_id[drawn.edge_index].T.float())
+        assert torch.equal(drawn.ends, drawn.n_id[drawn.edge_index].T.float())
         assert sum(drawn.num_sampled_edges) == drawn.num_edges
         assert drawn.batch_size == batch.batch_size
 
@@ -62,9 +63,9 @@ def test_with_all_neighbours_a_batch_gives_the_scores_of_the_whole_graph(data):
     torch.manual_seed(0)
     model = example.MODELS["GATv2"]().eval()
     with torch.no_grad():
-        whole = model(data.x, data.edge_index)
+        whole = model(data.x, data.edge_index, edge_attr=data.edge_attr)
         for batch in loader(data, [NUM_NODES, NUM_NODES]):
-            scores = model(batch.x, batch.edge_index)[: batch.batch_size]
+            scores = model(batch.x, batch.edge_index, edge_attr=batch.edge_attr)[: batch.batch_size]
             np.testing.assert_allclose(scores, whole[batch.n_id[: batch.batch_size]], rtol=1e-4, atol=1e-5)
 
 

@@ -231,3 +231,49 @@ def test_the_edges_of_an_edge_index_object():
 def test_refusals(make, message):
     with pytest.raises(InvalidParameterError, match=message):
         make()
+
+
+def square(**values):
+    """As many nodes as edges: a shape does not tell whose rows they are."""
+    data = Data(x=torch.ones(8, 2), edge_index=torch.stack([torch.arange(8), torch.arange(1, 9) % 8]))
+    for name, value in values.items():
+        data[name] = value
+    return data
+
+
+def test_with_as_many_nodes_as_edges_well_known_names_decide():
+    ends = torch.arange(8)
+    data = square(edge_attr=ends, e_id=ends, y=ends, train_mask=ends > 3, n_id=ends)
+    drawn = graycert.RandomInterception(0.5, 0.0, seed=1)(data)
+    assert 0 < drawn.num_edges < 8
+    for name in ("edge_attr", "e_id"):
+        assert torch.equal(drawn[name], drawn.edge_index[0])
+    assert all(torch.equal(drawn[name], data[name]) for name in ("y", "train_mask", "n_id"))
+
+
+@pytest.mark.parametrize("name", ["amount", "edge_count"])  # PyTorch Geometric takes the latter for one of edges
+def test_with_as_many_nodes_as_edges_other_names_are_asked_for(name):
+    data = square(**{name: torch.arange(8)})
+    with pytest.raises(InvalidParameterError, match=rf'`edge_inputs` must say.*`{name}`.*edge_inputs=\("{name}",\)'):
+        graycert.RandomInterception(0.5, 0.0, seed=1)(data)
+    follows = graycert.RandomInterception(0.5, 0.0, seed=1, edge_inputs=(name,))(data)
+    assert torch.equal(follows[name], follows.edge_index[0])
+    stays = graycert.RandomInterception(0.5, 0.0, seed=1, edge_inputs=())(data)
+    assert torch.equal(stays.edge_index, follows.edge_index)
+    assert torch.equal(stays[name], data[name])
+
+
+def test_an_earlier_graph_shows_whose_rows_they_are():
+    intercept, data = graycert.RandomInterception(0.5, 0.0, seed=1), square(amount=torch.arange(8), age=torch.arange(8))
+    clear = data.clone()
+    clear.x, clear.age = torch.ones(9, 2), torch.arange(9)
+    intercept(clear)
+    drawn = intercept(data)
+    assert torch.equal(drawn.amount, drawn.edge_index[0])
+    assert torch.equal(drawn.age, data.age)
+
+
+def test_names_that_are_not_of_edges_are_refused():
+    data = graph()
+    with pytest.raises(InvalidParameterError, match="row for each of the 3000 edges, got 'y', which has 400"):
+        graycert.RandomInterception(0.5, 0.5, edge_inputs=("y",))(data)

@@ -22,7 +22,9 @@ from graycert.sampling.voting import ablation_row
 _DELETED = (0.3, 0.6, 0.8, 0.0)
 _ABLATED = (0.5, 0.0, 0.8)
 _SMALL = 400_000  # features of a graph on which whole passes cost next to nothing
-_LOUD = (1e4, float("nan"), float("inf"), -1e4, 0.0)
+_LOUD = (1e4, float("nan"), float("inf"), -1e4, 0.0, -1e-3, 1e-3, -1.0, 1.0, float("-inf"))
+_MIXED = 38  # rows whose entries differ
+_FROM_ADDED = 0.5  # of hostile edges take one of the rows that no edge of the graph has
 _KINDS = ("1e4", "NaN", *LIKE)
 
 
@@ -47,10 +49,9 @@ def check_hostile_values(
         InvalidParameterError: If the model cannot be evaluated on hostile values.
     """
     given, edges = with_edge_inputs(private_copy(model).cpu(), data, names)
-    attacked = GivenEdgeInputs(given.model, _with_hostile_rows(given.inputs))
-    x = data.x.detach().cpu()
+    x, generator = data.x.detach().cpu(), torch.Generator().manual_seed(seed)
+    attacked = GivenEdgeInputs(given.model, _with_hostile_rows(given, x, generator))
     token = ablation_row(model, ablation_token, num_features=x.size(1)).detach().cpu().to(x.dtype)
-    generator = torch.Generator().manual_seed(seed)
     checked = 0
     with torch.inference_mode(), evaluation_mode(attacked):
         for features, kept, hostile, unreached in _attacks(attacked, x, edges, reach, generator):
@@ -58,7 +59,7 @@ def check_hostile_values(
             changed, theirs = features.clone(), kept.clone()
             changed[hostile] = HostileRows.of(features, generator).mixed(_KINDS, features[hostile], offset=checked)
             touched = hostile[kept[0]] | hostile[kept[1]]
-            theirs[2, touched] = torch.randint(attacked.inputs.num_rows, (int(touched.sum()),), generator=generator)
+            theirs[2, touched] = _hostile_rows(given.inputs, attacked.inputs, int(touched.sum()), generator)
             before = _outputs(attacked, ablate(features, token, ablated), kept, features)
             after = _outputs(attacked, ablate(changed, token, ablated), theirs, changed)
             broken = unreached & ~rows_with_same_bits(before, after)
@@ -90,14 +91,56 @@ def _attacks(
         yield x, edges[:, ~hostile[edges[0]] | hostile[edges[1]]], hostile, ~hostile
 
 
-def _with_hostile_rows(inputs: EdgeInputs) -> EdgeInputs:
-    """Add rows of huge and undefined floats; integers, which index relations, stay those that there are."""
-    first = {name: table[:1].expand(len(_LOUD), *table.shape[1:]) for name, table in inputs.values.items()}
-    loud = {
-        name: torch.stack([torch.full_like(rows[0], value) for value in _LOUD]) if rows.is_floating_point() else rows
-        for name, rows in first.items()
-    }
-    return EdgeInputs({name: torch.cat([table, loud[name]]) for name, table in inputs.values.items()})
+def _hostile_rows(before: EdgeInputs, after: EdgeInputs, number: int, generator: torch.Generator) -> Tensor:
+    """Return rows for hostile edges: those of other edges, and as often ones that no edge has."""
+    others = torch.randint(before.num_rows, (number,), generator=generator)
+    added = torch.randint(before.num_rows, after.num_rows, (number,), generator=generator)
+    return torch.where(torch.rand(number, generator=generator) < _FROM_ADDED, added, others)
+
+
+def _with_hostile_rows(given: GivenEdgeInputs, x: Tensor, generator: torch.Generator) -> EdgeInputs:
+    """Add rows with the same loud value in every entry, then rows of different ones.
+
+    Floats are huge, undefined, small, of both signs and zero. Integers may index relations: they are those that there
+    are, and whatever else the model takes on a single edge.
+    """
+    found = {}
+    for name, table in given.inputs.values.items():
+        choices = torch.tensor(_LOUD, dtype=table.dtype) if table.is_floating_point() else _integers(given, name, x)
+        size = (len(_LOUD) + _MIXED, *table.shape[1:])
+        places = torch.randint(choices.numel(), size, generator=generator)
+        constant = torch.arange(len(_LOUD)) % choices.numel()
+        places[: len(_LOUD)] = constant.reshape(-1, *[1] * (table.dim() - 1))
+        found[name] = torch.cat([table, choices[places]])
+    return EdgeInputs(found)
+
+
+def _integers(given: GivenEdgeInputs, name: str, x: Tensor) -> Tensor:
+    """Return integers (or truth values) that a model takes: of the graph, and next to its least and largest."""
+    table = given.inputs.values[name]
+    there = torch.unique(table)
+    if table.dtype == torch.bool:
+        return torch.tensor([False, True])
+    low, high = int(there.min()), int(there.max())
+    limits = torch.iinfo(table.dtype)
+    tried = {-1, 0, 1, low - 1, high + 1, 2 * high + 1, -high} - set(there.tolist())
+    accepted = [
+        value for value in sorted(tried) if limits.min <= value <= limits.max and _takes_value(given, name, value, x)
+    ]
+    return torch.cat([there, torch.tensor(accepted, dtype=table.dtype)])
+
+
+def _takes_value(given: GivenEdgeInputs, name: str, value: int, x: Tensor) -> bool:
+    """Try a value on a graph of one edge."""
+    values = {other: table[:1] for other, table in given.inputs.values.items()}
+    values[name] = torch.full_like(values[name], value)
+    pair = x[:1].repeat(2, 1)
+    try:
+        with torch.inference_mode(), evaluation_mode(given):
+            private_copy(given.model)(pair, torch.tensor([[0], [1]]), **values)
+    except Exception:  # e.g. an index out of range
+        return False
+    return True
 
 
 def _outputs(model: nn.Module, x: Tensor, edges: Tensor, shown: Tensor) -> Tensor:

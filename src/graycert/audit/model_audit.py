@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -49,7 +49,7 @@ def audit_model(
     *,
     num_layers: int | None = None,
     ablation_token: Tensor | None = None,
-    edge_inputs: Sequence[str] | None = None,
+    edge_inputs: Sequence[str] | Mapping[str, str] | None = None,
     num_draws: int = DEFAULT_NUM_DRAWS,
     seed: int = 0,
     targets: IntArray | None = None,

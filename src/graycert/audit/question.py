@@ -1,6 +1,6 @@
 """What an audit is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class Question:
     data: Any
     num_layers: int | None = None
     ablation_token: Tensor | None = None
-    edge_inputs: Sequence[str] | None = None
+    edge_inputs: Sequence[str] | Mapping[str, str] | None = None
     targets: IntArray | None = None
     features_matter: bool = True
     local: bool = True

@@ -11,7 +11,7 @@ from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
 from graycert.graph.typed_nodes import TypedNodes
-from graycert.graph.values_per_edge import distinct_rows, values_per_edge
+from graycert.graph.values_per_edge import EdgeInputNames, distinct_rows, values_per_edge
 
 
 def graph_fingerprint(
@@ -79,7 +79,7 @@ def _add_edge_inputs(digest: Any, edge_inputs: Mapping[str, NDArray[Any]] | None
         digest.update(np.ascontiguousarray(values[order], dtype=little_endian).tobytes())
 
 
-def fingerprint_of(data: Any, edge_inputs: tuple[str, ...] | None = None) -> str:
+def fingerprint_of(data: Any, edge_inputs: EdgeInputNames | None = None) -> str:
     """Hash all of a graph that a model is given: edges, features, and values per edge.
 
     Args:

@@ -1,6 +1,6 @@
-"""Values per edge of a graph, as arrays; and their rows, told apart bit by bit."""
+"""Values per edge of a graph, by name and as arrays; and their rows, told apart bit by bit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,42 @@ from graycert._types import IntArray
 from graycert.errors import InvalidParameterError
 from graycert.graph.conversion import as_array
 
+EdgeInputNames = Sequence[str] | Mapping[str, str]
+"""Names of values per edge, or argument of ``forward`` -> attribute of the graph where these differ."""
 
-def values_per_edge(data: Any, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """Return the values per edge of a graph by name, each of shape (num_edges, ...).
+
+def edge_input_names(said: EdgeInputNames) -> tuple[str, ...]:
+    """Return one text per value, as it is stored: its name, or "argument=attribute" where those differ.
+
+    Raises:
+        InvalidParameterError: If these are no distinct names.
+
+    Example:
+        >>> edge_input_names({"edge_weight": "amount"}), edge_input_names(("edge_weight", "edge_type=kind"))
+        (('edge_weight=amount',), ('edge_weight', 'edge_type=kind'))
+    """
+    if isinstance(said, str):
+        raise InvalidParameterError(
+            f'`edge_inputs` must be a tuple of names, got {said!r}. Write edge_inputs=("{said}",).'
+        )
+    pairs = list(said.items()) if isinstance(said, Mapping) else [argument_and_attribute(name) for name in said]
+    arguments = [argument for argument, _ in pairs]
+    if len(set(arguments)) != len(pairs) or not all(isinstance(each, str) and each for pair in pairs for each in pair):
+        raise InvalidParameterError(
+            "`edge_inputs` must be distinct names of tensors of `data`, or a mapping {argument of forward: tensor of "
+            f"`data`}}, got {said!r}."
+        )
+    return tuple(argument if argument == attribute else f"{argument}={attribute}" for argument, attribute in pairs)
+
+
+def argument_and_attribute(name: Any) -> tuple[Any, Any]:
+    """Return the argument of ``forward``, and the attribute of the graph, of a text of `edge_input_names`."""
+    argument, equals, attribute = name.partition("=") if isinstance(name, str) else (name, "", "")
+    return argument, attribute if equals else argument
+
+
+def values_per_edge(data: Any, names: EdgeInputNames) -> dict[str, NDArray[Any]]:
+    """Return the values per edge of a graph by argument of ``forward``, each of shape (num_edges, ...).
 
     Args:
         data: Graph with ``edge_index`` and an attribute per name.
@@ -21,12 +54,13 @@ def values_per_edge(data: Any, names: tuple[str, ...]) -> dict[str, NDArray[Any]
     Raises:
         InvalidParameterError: If there is no edge, or a name is not that of finite numbers with a row per edge.
     """
+    pairs = [argument_and_attribute(name) for name in edge_input_names(names)]
     num_edges = int(data.edge_index.shape[1])
     if num_edges == 0:
         raise InvalidParameterError(
             f"`edge_inputs` must be () for a graph without edges, got {names!r}. There are no values to follow edges."
         )
-    return {name: _checked(name, getattr(data, name, None), num_edges) for name in names}
+    return {argument: _checked(name, getattr(data, name, None), num_edges) for argument, name in pairs}
 
 
 def distinct_rows(values: Mapping[str, NDArray[Any]]) -> tuple[IntArray, IntArray]:

@@ -1,6 +1,6 @@
 """What is asked of a heterogeneous graph, as what is asked of one graph: everything else then works as ever."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from torch_geometric.data import Data, HeteroData
 
 from graycert._types import IntArray
 from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.graph.values_per_edge import EdgeInputNames
 from graycert.heterogeneous.classifier import EDGE_TYPE, HeteroClassifier, takes_values, token_row
 from graycert.heterogeneous.one_graph import nodes_of_type, one_graph, target_type_of, typed_nodes
 from graycert.heterogeneous.probabilities import smoothing_on_one_graph
@@ -37,7 +38,7 @@ class AskedOfTypes:
 
     @classmethod
     def of(
-        cls, model: Any, data: HeteroData, *, targets: Any = None, edge_inputs: Sequence[str] | None = None
+        cls, model: Any, data: HeteroData, *, targets: Any = None, edge_inputs: EdgeInputNames | None = None
     ) -> "AskedOfTypes":
         """Check model and graph, and bring them into one form.
 
@@ -164,11 +165,16 @@ def _check_model(model: Any) -> None:
         )
 
 
-def _chosen(model: nn.Module, data: HeteroData, names: Sequence[str] | None) -> tuple[str, ...]:
+def _chosen(model: nn.Module, data: HeteroData, names: EdgeInputNames | None) -> tuple[str, ...]:
     """Return the further values per edge that the caller chose; refuse if there are some and nobody chose."""
     if isinstance(names, str):
         raise InvalidParameterError(
             f'`edge_inputs` must be a tuple of names, got {names!r}. Write edge_inputs=("{names}",).'
+        )
+    if isinstance(names, Mapping):
+        raise InvalidParameterError(
+            f"`edge_inputs` must be a tuple of names for a HeteroData, got {names!r}. Give the attributes of the "
+            "relations the names that forward takes them by."
         )
     if names is None:
         stored = dict.fromkeys(

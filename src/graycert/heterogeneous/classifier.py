@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from graycert.errors import InvalidParameterError
 from graycert.graph.typed_nodes import TypedNodes
 from graycert.models.calling import AdaptedClassifier, per_class
-from graycert.models.edge_inputs import takes
+from graycert.models.forward_arguments import takes
 
 EDGE_TYPE = "edge_type"
 _WALKS = 4

@@ -4,8 +4,7 @@ An edge list then has a third row, which says for each edge which row of the val
 or copies columns of such a list takes it along and need not know of it: a wrapped model reads the values there.
 """
 
-import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -15,9 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.graph.values_per_edge import distinct_rows, values_per_edge
-from graycert.models.calling import AdaptedClassifier
+from graycert.errors import InvalidParameterError
+from graycert.graph.values_per_edge import (
+    EdgeInputNames,
+    argument_and_attribute,
+    distinct_rows,
+    edge_input_names,
+    values_per_edge,
+)
+from graycert.models.forward_arguments import refuse_unsaid, takes
 
 _PROBES = 3
 
@@ -41,7 +46,7 @@ class EdgeInputs:
         return self
 
     @classmethod
-    def of_graph(cls, data: Any, names: tuple[str, ...]) -> tuple["EdgeInputs", Tensor]:
+    def of_graph(cls, data: Any, names: EdgeInputNames) -> tuple["EdgeInputs", Tensor]:
         """Return the values of a graph's edges, and which row each column of ``edge_index`` has, int64 (num_edges,).
 
         Raises:
@@ -95,7 +100,7 @@ class GivenEdgeInputs(nn.Module):
         return super().__getattr__(name)
 
 
-def with_edge_inputs(model: Any, data: Any, names: Sequence[str] | None) -> tuple[Any, Tensor]:
+def with_edge_inputs(model: Any, data: Any, names: EdgeInputNames | None) -> tuple[Any, Tensor]:
     """Return a model as it is called, and the edges that it is called with, sorted by target and source, on the CPU.
 
     Args:
@@ -109,7 +114,7 @@ def with_edge_inputs(model: Any, data: Any, names: Sequence[str] | None) -> tupl
     edge_index = data.edge_index.detach().cpu()
     if not names:
         return model, sorted_edges(edge_index)
-    inputs, rows = EdgeInputs.of_graph(data, tuple(names))
+    inputs, rows = EdgeInputs.of_graph(data, names)
     return GivenEdgeInputs(model, inputs), sorted_edges(torch.cat([edge_index, rows.unsqueeze(0)]))
 
 
@@ -145,7 +150,7 @@ def probed_edges(model: Any, edge_index: Tensor) -> Iterator[Tensor]:
             yield torch.cat([edge_index, rows.unsqueeze(0)])
 
 
-def chosen_edge_inputs(model: Any, data: Any, names: Sequence[str] | None) -> tuple[str, ...] | None:
+def chosen_edge_inputs(model: Any, data: Any, names: EdgeInputNames | None) -> tuple[str, ...] | None:
     """Return the names of the edge inputs that a caller chose; refuse if there are some and nobody chose.
 
     A model that takes an edge input and is called without it is another model than the one that was trained, so which
@@ -154,94 +159,26 @@ def chosen_edge_inputs(model: Any, data: Any, names: Sequence[str] | None) -> tu
     Args:
         model: The model.
         data: The graph.
-        names: What the caller said: names, none at all, or None if nothing.
+        names: What the caller said: names, a mapping from arguments to attributes, none at all, or None if nothing.
+
+    Returns:
+        See `edge_input_names`; None if nothing was said and there is nothing to say.
 
     Raises:
         InvalidParameterError: If a name is not one of a tensor per edge that ``forward`` takes.
         UnsoundSetupError: ``edge-inputs-unsaid``.
     """
     if names is None:
-        _refuse_unsaid(model, data)
+        refuse_unsaid(model, data)
         return None
-    if isinstance(names, str):
-        raise InvalidParameterError(
-            f'`edge_inputs` must be a tuple of names, got {names!r}. Write edge_inputs=("{names}",).'
-        )
-    chosen = tuple(names)
-    if len(set(chosen)) != len(chosen) or not all(isinstance(name, str) for name in chosen):
-        raise InvalidParameterError(f"`edge_inputs` must be distinct names of tensors of `data`, got {chosen!r}.")
-    for name in chosen:
-        if not takes(model, name):
+    chosen = edge_input_names(names)
+    for argument, _ in map(argument_and_attribute, chosen):
+        if not takes(model, argument):
             raise InvalidParameterError(
-                f"`edge_inputs` must name arguments of forward(x, edge_index, ...), got {name!r}, which "
-                f"{type(model).__name__}.forward does not take."
+                f"`edge_inputs` must name arguments of forward(x, edge_index, ...), got {argument!r}, which "
+                f"{type(model).__name__}.forward does not take. Where the tensor has another name, write "
+                f'edge_inputs={{"ARGUMENT": "{argument}"}}.'
             )
     if chosen:
         values_per_edge(data, chosen)
     return chosen
-
-
-def possible_edge_inputs(model: Any, data: Any) -> tuple[str, ...]:
-    """Return the names of tensors of ``data`` with a row per edge that ``forward`` takes beside features and edges.
-
-    Those that a preparation left out count, too.
-
-    Example:
-        >>> import torch
-        >>> from torch_geometric.data import Data
-        >>> from torch_geometric.nn import GCNConv, SAGEConv
-        >>> data = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1], [1, 2]]), edge_weight=torch.ones(2))
-        >>> possible_edge_inputs(GCNConv(2, 2), data), possible_edge_inputs(SAGEConv(2, 2), data)
-        (('edge_weight',), ())
-    """
-    num_edges = int(data.edge_index.size(1))
-    present = [
-        name
-        for name, value in data.to_dict().items()
-        if name not in ("x", "edge_index") and isinstance(value, Tensor) and value.shape[:1] == (num_edges,)
-    ]
-    left_out = data.get("left_out_per_edge") or []
-    return tuple(name for name in dict.fromkeys([*present, *left_out]) if takes(model, name))
-
-
-def takes(model: Any, name: str) -> bool:
-    """Return whether ``forward`` takes an argument of a name beside features and edges, as far as its signature says.
-
-    Of an adapted model (`graycert.as_node_classifier`) its own ``forward`` counts, and what the ``call`` takes.
-
-    Example:
-        >>> from torch_geometric.nn import GCNConv
-        >>> [takes(GCNConv(2, 2), name) for name in ("edge_weight", "edge_attr", "x")]
-        [True, False, False]
-    """
-    if isinstance(model, AdaptedClassifier) and not isinstance(model.call, str):
-        return takes(model.model, name) or (model.call is not None and _names(model.call, name, beside=3))
-    return _names(model.forward, name, beside=2) if callable(getattr(model, "forward", None)) else True
-
-
-def _names(function: Any, name: str, *, beside: int) -> bool:
-    """Return whether a function has a parameter of a name, after the first ones; True where it does not say."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError, AttributeError):  # compiled code that does not say
-        return True
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return any(
-        each.kind is inspect.Parameter.VAR_KEYWORD or (each.kind in named and number >= beside and each.name == name)
-        for number, each in enumerate(parameters)
-    )
-
-
-def _refuse_unsaid(model: Any, data: Any) -> None:
-    found = possible_edge_inputs(model, data)
-    if found:
-        listed = ", ".join(
-            f"`data.{name}`" if name in data else f"`{name}` (which its preparation left out: set `data.{name}` anew)"
-            for name in found
-        )
-        raise UnsoundSetupError(
-            "edge-inputs-unsaid",
-            f"`data` has {listed}, and `forward` takes an argument of that name: called without it, the model may be "
-            "another one than was trained. Say which values per edge it is to be given: "
-            f"edge_inputs={found!r}, or edge_inputs=() for none.",
-        )

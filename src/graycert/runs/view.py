@@ -15,6 +15,7 @@ from graycert.runs.shares import percent, percent_upward
 from graycert.runs.who import COLUMNS, knows_attackers, note, protect_first, protect_first_per_target, rows_of
 from graycert.runs.words import (
     NOT_SOUND,
+    edge_inputs_in_words,
     ratio_texts,
     shown_rows,
     statement,
@@ -86,7 +87,7 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         *_parameters(s.smoothing),
         ("Threat", f"{s.threat.claimed_as}: {s.threat.describe()}"),
         ("Message-passing steps", _steps(s)),
-        *([("Values per edge", ", ".join(s.edge_inputs))] if s.edge_inputs else []),
+        *([("Values per edge", edge_inputs_in_words(s))] if s.edge_inputs else []),
         *([] if s.draws is None else _parameters(s.draws)),
         ("Failure probability α", f"{s.alpha!r} for all targets" if s.simultaneous else f"{s.alpha!r} per target"),
         ("Rule", s.rule if s.the_rule.is_sound else f"{s.rule} (NOT SOUND)"),

@@ -7,6 +7,7 @@ import numpy as np
 
 from graycert.certificates import Certificates
 from graycert.draws import Draws, UntilDecided
+from graycert.graph.values_per_edge import argument_and_attribute
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio
 from graycert.runs.cost import cost, cost_paragraphs, cost_record, cost_tables, warnings_of
 from graycert.runs.shares import aligned, percent, percent_upward
@@ -54,9 +55,15 @@ def assumption(setup: Setup) -> str:
     )
 
 
+def edge_inputs_in_words(setup: Setup) -> str:
+    """Return the names of the values per edge that the model is given, and of the graph's where those differ."""
+    pairs = (argument_and_attribute(name) for name in setup.edge_inputs or ())
+    return ", ".join(argument if argument == name else f"{argument} (data.{name})" for argument, name in pairs)
+
+
 def given_per_edge(setup: Setup) -> str:
     """Return in words what is assumed of the values per edge that the model is given."""
-    names = ", ".join(setup.edge_inputs or ())
+    names = edge_inputs_in_words(setup)
     hostile = getattr(setup.threat, "hostile_edge_inputs", False)
     fixed = "" if hostile else "; like the structure, they are fixed: hostile nodes do not change them"
     return (

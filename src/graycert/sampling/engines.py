@@ -1,6 +1,6 @@
 """Which engine draws the votes: compiled kernels where the model is known for certain, PyTorch for everything else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,7 +47,7 @@ def choose_engine(
     smoothing: InterceptionSmoothing,
     num_layers: int,
     ablation_token: Tensor | None = None,
-    edge_inputs: Sequence[str] | None = None,
+    edge_inputs: Sequence[str] | Mapping[str, str] | None = None,
     device: torch.device | None = None,
     batch_size: int | None = None,
     engine: str = "auto",

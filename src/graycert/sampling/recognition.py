@@ -69,8 +69,12 @@ def recognise(model: nn.Module) -> list[Operation]:
         operations = _of_weighted(model)
     elif type(model) is InterceptionGNN:
         operations = list(_of_interception_gnn(model))
+    elif type(model) is AdaptedClassifier:
+        operations = _of_adapted(model)
     else:
-        operations = _of_adapted(model) if type(model) is AdaptedClassifier else _traced_apart(model)
+        kinds = {each.kind for each in inspect.signature(type(model).forward).parameters.values()}
+        any_number = bool(kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD})  # fx unpacks none
+        operations = _traced_apart(_Returned(model) if any_number else model)
     if not any(isinstance(operation, Aggregation) for operation in operations):
         raise UnknownModelError("has no convolution")
     return operations

@@ -1,7 +1,7 @@
 """Monte-Carlo votes of the smoothed classifier: the engine for any PyTorch model, on CPU or CUDA."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -153,7 +153,7 @@ def build_engine(
     smoothing: InterceptionSmoothing,
     num_layers: int,
     ablation_token: Tensor | None = None,
-    edge_inputs: Sequence[str] | None = None,
+    edge_inputs: Sequence[str] | Mapping[str, str] | None = None,
     device: torch.device | None = None,
     batch_size: int | None = None,
     memory: int | None = None,

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from graycert.data import SplitPart
 from graycert.errors import GraycertError, InvalidParameterError
+from graycert.graph.values_per_edge import argument_and_attribute
 from graycert.models.advice import refuse_other_call
 from graycert.models.calling import AdaptedClassifier
 from graycert.models.private_copy import one_line, private_copy, undisturbed
@@ -111,7 +112,8 @@ def values_per_edge(data: Any, names: Sequence[str]) -> Mapping[str, Tensor]:
         InvalidParameterError: If one has no row per edge.
     """
     num_edges = int(data.edge_index.size(1))
-    for name in names:
+    pairs = [argument_and_attribute(name) for name in names]
+    for _, name in pairs:
         value = data.get(name)
         if not isinstance(value, Tensor) or value.dim() < 1 or value.size(0) != num_edges:
             found = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else "none"
@@ -119,7 +121,7 @@ def values_per_edge(data: Any, names: Sequence[str]) -> Mapping[str, Tensor]:
                 f"`edge_inputs` must name tensors of the graph with a row for each of its {num_edges} edges, got "
                 f"{name!r} with {found}."
             )
-    return {name: data[name] for name in names}
+    return {argument: data[name] for argument, name in pairs}
 
 
 def num_classes_of(model: nn.Module, part: SplitPart, edge_inputs: Sequence[str]) -> int:

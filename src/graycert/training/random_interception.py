@@ -1,17 +1,21 @@
 """Interception of messages in somebody's own training loop: a transform of graphs, and a function of their tensors."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import get_worker_info
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
+from torch_geometric.utils import select
 
 from graycert._validation import check_probability, check_seed
 from graycert.errors import InvalidParameterError
+from graycert.graph.values_per_edge import edge_input_names
+from graycert.models.forward_arguments import is_of_nodes
 from graycert.sampling.interception import InterceptionDraw, InterceptionSampler, ablate
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
@@ -20,6 +24,7 @@ from graycert.training.typed_interception import intercept_types
 Probability = float | Mapping[Any, float]
 Token = Tensor | Mapping[str, Tensor] | nn.ParameterDict
 
+_OF_EDGES = ("e_id", "edge_attr", "edge_type", "edge_weight")
 _WORKER_BITS = 64  # seeds of workers are below 2**64
 
 
@@ -46,6 +51,8 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
             make it one of the model, ``self.ablation_token = torch.nn.Parameter(torch.zeros(num_features))``, which the
             optimizer then finds, and so does `certify`; of any other pass ``ablation_token=token.detach()`` to it.
         seed: Seeds the stream.
+        edge_inputs: Names of attributes of a graph with a row per edge. It has to be said only where a graph has as
+            many nodes as edges and neither the name of an attribute nor an earlier graph shows what its rows are.
 
     Raises:
         InvalidParameterError: If an argument is out of its domain.
@@ -61,7 +68,13 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
     """
 
     def __init__(
-        self, p_delete: Probability, p_ablate: Probability, token: Token | None = None, *, seed: int = 0
+        self,
+        p_delete: Probability,
+        p_ablate: Probability,
+        token: Token | None = None,
+        *,
+        seed: int = 0,
+        edge_inputs: Sequence[str] | None = None,
     ) -> None:
         given: dict[str, Any] = {
             name: value if isinstance(value, Mapping) else check_probability(name, value)
@@ -71,6 +84,8 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
         if token is not None:
             _check_token(token)
         self.token, self.seed, self._calls = token, check_seed(seed), 0
+        self._said = None if edge_inputs is None else edge_input_names(edge_inputs)
+        self._seen: dict[str, bool] = {}  # whether an attribute is one of edges, as earlier graphs showed
 
     def __call__(self, graph: Any, edge_index: Tensor | None = None, **edge_inputs: Tensor) -> Any:
         """Return a fresh draw, see the class."""
@@ -82,7 +97,8 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
         """Return a graph that a fresh draw leaves; ``data`` is as before.
 
         Raises:
-            InvalidParameterError: If it is no graph with features and ``edge_index``.
+            InvalidParameterError: If it is no graph with features and ``edge_index``, or it is open whether rows of an
+                attribute are those of nodes or of edges.
         """
         if isinstance(data, HeteroData):
             return intercept_types(data, self.smoothing, self._token_per_type(), self._drawn)
@@ -93,15 +109,43 @@ class RandomInterception(BaseTransform):  # type: ignore[misc]
                 "of other graphs pass the tensors: intercept(x, edge_index)."
             )
         x, edges = data.x, data.edge_index.as_subclass(Tensor)
+        names = self._names_of_edges(data, num_nodes=x.size(0), num_edges=edges.size(1))
         draw = self._draw(x, edges)
         kept = draw.kept[0]
-        plain = copy.copy(data)
-        plain.edge_index = edges
-        drawn: Data = plain.edge_subgraph(kept)
+        drawn: Data = copy.copy(data)
+        drawn.edge_index = select(edges, kept, dim=1)
+        for name in names:
+            drawn[name] = select(data[name], kept, dim=data.__cat_dim__(name, data[name]))
         drawn.x = ablate(x, self._token_for(x), draw.ablated[0])
         if data.get("num_sampled_edges") is not None:  # of each hop, one after the other
             drawn.num_sampled_edges = _left_of_each(kept, data.num_sampled_edges)
         return drawn
+
+    def _names_of_edges(self, data: Data, *, num_nodes: int, num_edges: int) -> list[str]:
+        """Return the names of attributes with a row per edge; PyTorch Geometric guesses where nodes are as many."""
+        rows = {name: _num_rows(data, name) for name in data.to_dict() if name not in ("x", "edge_index")}
+        for name in self._said or ():
+            if rows.get(name) != num_edges:
+                raise InvalidParameterError(
+                    f"`edge_inputs` must name attributes with a row for each of the {num_edges} edges, got {name!r}, "
+                    f"which has {rows.get(name)}."
+                )
+        found = [name for name, size in rows.items() if size == num_edges]
+        if num_nodes != num_edges:
+            self._seen.update(
+                {name: size == num_edges for name, size in rows.items() if size in (num_nodes, num_edges)}
+            )
+            return found
+        for name in found:
+            known = name in _OF_EDGES or is_of_nodes(name) or name in self._seen
+            if self._said is None and not known:
+                raise InvalidParameterError(
+                    f"`edge_inputs` must say whether `{name}` has a row per node or per edge in a graph with "
+                    f'{num_nodes} of both. Write RandomInterception(..., edge_inputs=("{name}",)) if its rows follow '
+                    "edges, or edge_inputs=() if not."
+                )
+        of_edges = {*_OF_EDGES, *(self._said or ()), *(name for name, follows in self._seen.items() if follows)}
+        return [name for name in found if name in of_edges]
 
     def _on_tensors(
         self, x: Any, edge_index: Any, edge_inputs: dict[str, Any]
@@ -175,6 +219,13 @@ def _refuse_in_worker(trained: bool, /) -> None:
             "`token` must not be trained in a worker of a DataLoader, whose gradients never come back. Leave "
             "`transform` out, and call it in the loop: for batch in loader: batch = intercept(batch)."
         )
+
+
+def _num_rows(data: Data, name: str) -> int | None:
+    value = data[name]
+    if isinstance(value, Tensor | np.ndarray):
+        return int(value.shape[data.__cat_dim__(name, value)]) if value.ndim else None
+    return len(value) if isinstance(value, list | tuple) else None
 
 
 def _check_token(token: Any) -> None:

@@ -11,6 +11,7 @@ from graycert.errors import InvalidParameterError
 from graycert.heterogeneous import AskedOfTypes, is_heterogeneous
 from graycert.models import InterceptionGNN
 from graycert.models.edge_inputs import chosen_edge_inputs
+from graycert.models.precision import check_precision
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.training.fit import VALIDATION_DRAWS, check_features, check_hyperparameters, fit
@@ -31,7 +32,7 @@ def train(
     train_mask: Any = None,
     validation_mask: Any = None,
     class_weight: ClassWeight = None,
-    edge_inputs: Sequence[str] | None = None,
+    edge_inputs: Sequence[str] | Mapping[str, str] | None = None,
     stop_on: StopOn = "loss",
     learning_rate: float = 1e-3,
     weight_decay: float = 5e-4,
@@ -115,7 +116,11 @@ def _naming(*masks: Any) -> Any:
 
 
 def _objectives(
-    model: nn.Module, parts: Parts, smoothing: InterceptionSmoothing, edge_inputs: Sequence[str] | None, seed: int
+    model: nn.Module,
+    parts: Parts,
+    smoothing: InterceptionSmoothing,
+    edge_inputs: Sequence[str] | Mapping[str, str] | None,
+    seed: int,
 ) -> tuple[AnyObjective, AnyObjective, int]:
     """Return what is minimised, what is looked at, and the number of classes."""
     pairs = ((parts.train, Purpose.TRAINING), (parts.validation, Purpose.VALIDATION))
@@ -129,6 +134,8 @@ def _objectives(
         training, validation = (SmoothedLoss(model, *given) for given in placed)
         return training, validation, model.config.num_classes
     chosen = chosen_edge_inputs(model, parts.whole.data, edge_inputs) or ()
+    if chosen:
+        check_precision(model, parts.train.data, edge_inputs=chosen)
     num_classes = num_classes_of(model, parts.train, chosen)
     first, second = (ModuleLoss(model, *given, chosen) for given in placed)
     return first, second, num_classes

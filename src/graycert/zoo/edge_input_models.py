@@ -66,6 +66,35 @@ class Several(nn.Module):
         return scores
 
 
+class ByPseudoCoordinates(pyg.MessagePassing):  # type: ignore[misc]
+    """A mean of messages W(u) x, where W interpolates linearly in the pseudo-coordinates u of an edge, in [0, 1].
+
+    It has the signature of SplineConv, which needs an extension that cannot be installed from PyPI alone.
+
+    References:
+        Fey et al. (2018), SplineCNN, Section 3.
+    """
+
+    def __init__(self, width: int, width_out: int, *, dim: int = ATTRIBUTES, kernel_size: int = 2) -> None:
+        super().__init__(aggr="mean")
+        self.kernel_size = kernel_size
+        self.weight = nn.Parameter(torch.randn(kernel_size**dim, width, width_out) / width**0.5)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
+        """Return rows, shape (num_nodes, width_out)."""
+        rows: Tensor = self.propagate(edge_index, x=x, edge_attr=edge_attr)
+        return rows
+
+    def message(self, x_j: Tensor, edge_attr: Tensor) -> Tensor:
+        """Return a message per edge."""
+        knots = torch.arange(self.kernel_size, device=edge_attr.device)
+        hats = (1 - (edge_attr.unsqueeze(-1) * (self.kernel_size - 1) - knots).abs()).clamp(min=0)
+        basis = hats[:, 0]
+        for each in hats.unbind(dim=1)[1:]:
+            basis = (basis.unsqueeze(2) * each.unsqueeze(1)).flatten(1)
+        return torch.einsum("ek,kio,ei->eo", basis, self.weight, x_j)
+
+
 def _network(a: int, b: int) -> nn.Module:
     return nn.Sequential(nn.Linear(a, _HIDDEN), nn.ReLU(), nn.Linear(_HIDDEN, b))
 
@@ -84,6 +113,7 @@ _ATTRIBUTED: dict[str, Callable[[int, int], Any]] = {
     "GATv2Conv": lambda a, b: pyg.GATv2Conv(a, b, edge_dim=ATTRIBUTES),
     "GENConv": lambda a, b: pyg.GENConv(a, b, edge_dim=ATTRIBUTES),
     "GINEConv": lambda a, b: pyg.GINEConv(_network(a, b), edge_dim=ATTRIBUTES),
+    "ByPseudoCoordinates": ByPseudoCoordinates,
     "GMMConv": lambda a, b: pyg.GMMConv(a, b, dim=ATTRIBUTES, kernel_size=2),
     "NNConv": lambda a, b: pyg.NNConv(a, b, _network(ATTRIBUTES, a * b)),
     "PNAConv": lambda a, b: pyg.PNAConv(
