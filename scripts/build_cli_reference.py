@@ -7,7 +7,7 @@ import sys
 import typing
 from pathlib import Path
 
-from graycert.cli import bounds, certify, datasets, report, reproduce, sweep, train, verify
+from graycert.cli import bounds, certify, compare, datasets, report, reproduce, sweep, train, verify
 from graycert.cli.configs import Config
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
@@ -16,6 +16,7 @@ COMMANDS = {
     "train": train.train,
     "bounds": bounds.bounds_command(),
     "verify": verify.verify,
+    "compare": compare.compare,
     "report": report.report,
     "reproduce": reproduce.reproduce,
     "sweep": sweep.sweep,

@@ -24,6 +24,9 @@ from graycert.threats import Threat
 if TYPE_CHECKING:
     import pandas as pd
 
+    from graycert.runs.compare import Comparison
+    from graycert.runs.conditions import Verdict
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Certificates:
@@ -322,6 +325,26 @@ class Certificates:
         from graycert.runs.words import summary_text
 
         return summary_text(self)
+
+    def judge(self, *conditions: str) -> "tuple[Verdict, ...]":
+        """Say whether conditions such as "correct@2=0.6" are met, see `graycert.runs.conditions`.
+
+        Raises:
+            InvalidParameterError: If one is malformed, or about classes or radii that are not there.
+        """
+        from graycert.runs.conditions import Condition
+
+        return tuple(Condition.parse(each).judge(self) for each in conditions)
+
+    def compare(self, other: "Certificates") -> "Comparison":
+        """Say what became of each target in another result, and which settings differ; see `graycert.runs.compare`.
+
+        Raises:
+            InvalidParameterError: If the two cannot be compared.
+        """
+        from graycert.runs.compare import compare
+
+        return compare(self, other)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Return one row per target; columns as in certificates.parquet."""
