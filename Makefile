@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test test-processes test-all check docs bench bench-quick bench-large bench-targets bench-tighter clean
+.PHONY: demo test test-processes test-random test-all check docs bench bench-quick bench-large bench-targets bench-tighter clean
 
 demo: $(STAMP)  ## train on the embedded graph, certify its test nodes, write a report
 	@$(BIN)/graycert certify --graph wordnet_nouns --model gcn --learning-rate 0.01 --max-epochs 200 \
@@ -15,6 +15,9 @@ test: $(STAMP)  ## the default tests: CPU, offline
 
 test-processes: $(STAMP)  ## experiments and sweeps in several processes, some of them killed
 	$(BIN)/python -m pytest -q -m processes
+
+test-random: $(STAMP)  ## the property tests on new random examples
+	$(BIN)/python -m pytest -q -n 2 --hypothesis-profile random -m hypothesis
 
 test-all: $(STAMP)  ## every test, minutes
 	$(BIN)/python -m pytest -q -n 2

@@ -1,6 +1,7 @@
 """Models that leak in ways that a test could miss: each is refused, and what is shown is small (A1, A3, B1-B4)."""
 
 import functools
+import itertools
 import os
 
 import pytest
@@ -11,7 +12,7 @@ from torch_geometric.data import Data
 
 import graycert
 from graycert.audit import audit_model
-from graycert.audit.leak_test import separating_blocks
+from graycert.audit.covering import covering_words, separating_blocks
 from graycert.audit.memory import OtherInput
 from graycert.errors import UnsoundSetupError
 from graycert.models.outside_state import same_value
@@ -361,6 +362,21 @@ def test_blocks_separate_every_node_from_every_other(num_nodes):
     apart = blocks.T @ (1 - blocks)  # in how many blocks is u, and v not
     assert bool((apart + torch.eye(num_nodes) > 0).all())
     assert blocks.size(0) <= 15
+
+
+@pytest.mark.parametrize("num_nodes", [1, 2, 20, 3_780])
+def test_every_node_changes_while_any_other_stays(num_nodes):
+    words = covering_words(num_nodes, torch.Generator().manual_seed(0))
+    assert words.size(1) + 6 <= 15  # with the passes over the whole graph that other tests make
+    assert set(words.unique().tolist()) == {0, 1, 2, 3, 4}
+    same = torch.stack([words[:, i] == words[:, j] for i, j in itertools.combinations(range(9), 2)]).int()
+    mild = torch.stack(
+        [(words[:, i] == words[:, j]) & (words[:, i] < 3) for i, j in itertools.combinations(range(9), 2)]
+    )
+    for v in range(0, num_nodes, 37):
+        found = (mild[:, v : v + 1] & (same == 0)).any(dim=0)
+        assert int(found.sum()) == num_nodes - 1
+        assert not found[v]
 
 
 # A1: not a function of the features

@@ -61,6 +61,7 @@ def test_tables_keep_the_ids_as_texts(tmp_path: Path) -> None:
         "unknown labels: 1 of 4 (25%), written ''",
         "classes are numbered in alphabetical order: 0 = ant, 1 = spy",
         "nodes that no edge names: 1 of 4",
+        "ids that read like no id, taken as nodes of these names: `NA`",
         "merged parallel edges: 1",
         "no edge has its reverse (2 edges); nodes that receive nothing: 2 of 4; if edges go both ways: undirected=True "
         "(--undirected)",
@@ -177,6 +178,15 @@ def test_class_names_name_numbers_too(tmp_path: Path) -> None:
 
 
 # --- E1: unknown labels
+
+
+@pytest.mark.parametrize("word", ["nan", "None", "NULL", "unknown", "?", "-1", "NA"])
+def test_ids_that_read_like_no_id_are_nodes_and_said(tmp_path: Path, word: str) -> None:
+    (tmp_path / "e.csv").write_text(f"source,target\na,{word}\nb,{word}\n", encoding="utf-8")
+    (tmp_path / "n.csv").write_text(f"id,f\na,1\nb,2\n{word},3\n", encoding="utf-8")
+    for data in (load_graph(tmp_path / "e.csv"), load_graph(tmp_path / "e.csv", nodes=tmp_path / "n.csv")):
+        assert set(data.node_ids) == {"a", "b", word}
+        assert f"ids that read like no id, taken as nodes of these names: `{word}`" in data.preparation
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from graycert.audit.blocks import runs_on, union_of_blocks
+from graycert.audit.covering import separating_blocks
 from graycert.audit.hostile_rows import LIKE, HostileRows
 from graycert.audit.influence import rows_with_same_bits
-from graycert.audit.leak_test import leak, reached, separating_blocks, unusable
+from graycert.audit.leak_test import leak, reached, unusable
 from graycert.audit.report import AuditCheck
 from graycert.audit.row_test import HOSTILE_FRACTIONS, beside_skip
 from graycert.errors import GraycertError

@@ -1,9 +1,7 @@
 """Lemma 1, executed: hostile features whose messages are all intercepted must not change a single bit."""
 
 import contextlib
-import itertools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,6 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.nn.aggr import QuantileAggregation
 
 from graycert.audit.blocks import runs_on, union_of_blocks
+from graycert.audit.covering import MILD, Covering
 from graycert.audit.hostile_rows import KINDS, LIKE, UNLIKE, HostileRows
 from graycert.audit.influence import rows_with_same_bits
 from graycert.audit.report import AuditCheck
@@ -27,7 +26,6 @@ _FINITE = ("1e4", "unequal entries", "-1e4", "the largest finite number", "minus
 _LOUD = ("1e4", "NaN", "unequal entries", "-1e4", "infinity")
 _SMALL = 400_000  # features of a graph on which whole passes cost next to nothing
 _FEW_DRAWS, _FEWEST_DRAWS = 5, 1  # on large graphs: where the model runs on nothing else, and where it does
-_MOST_COVERING = 15
 
 
 @dataclass(frozen=True)
@@ -98,27 +96,42 @@ class LeakTest:
         return None
 
     def cover(self, x: Tensor, edge_index: Tensor) -> AuditCheck | None:
-        """Let blocks be hostile that together separate every node from every other, on the graph without any edge.
+        """Change every node while every other one stays, on the graph without any edge: `covering_words` says when.
 
-        Whatever else brings a message, such as an edge of the model's own, brings it from a hostile node to another.
+        Whatever else brings a message, such as an edge of the model's own, brings it from one node to another.
         """
+        edges = self._without_messages(x, edge_index)
         self._model = private_copy(self._pristine)
         nobody = torch.zeros(x.size(0), dtype=torch.bool)
-        nothing = edge_index[:, :0]
-        before: Tensor | None = None
-        with contextlib.suppress(Exception):  # an aggregation may need some edge: then none leaves the hostile block
-            before = self.outputs(x, nothing)
-        for index, hostile in enumerate(separating_blocks(x.size(0), self._generator)):
-            attacked = x.clone()
-            attacked[hostile] = self._rows.mixed(_LOUD, x[hostile], offset=index)
-            edges = nothing if before is not None else edge_index[:, ~hostile[edge_index[0]] | hostile[edge_index[1]]]
-            clean = before if before is not None else self._attempt(x, edges, nobody)
-            broken = (~hostile & ~rows_with_same_bits(clean, self._attempt(attacked, edges, nobody))).nonzero()
-            if broken.numel():
-                seen = Attack(x, attacked, hostile, edges, ~hostile, torch.arange(x.size(0)))
-                return self._leak(seen, nobody, int(broken[0]))
-            self.checked += int((~hostile).sum())
+        covering = Covering(x, self._rows, self._generator)
+        first: dict[
+            int, tuple[Tensor, Tensor]
+        ] = {}  # of each mild row: in which pass it was shown first, and its output
+        for number, shown in enumerate(covering.passes()):
+            after = self._attempt(shown, edges, nobody)
+            for symbol in range(MILD):
+                same = covering.words[:, number] == symbol
+                since, before = first.setdefault(symbol, (torch.full_like(same, -1, dtype=torch.int64), after.clone()))
+                new = same & (since < 0)
+                since[new], before[new] = number, after[new]
+                broken = (same & ~rows_with_same_bits(before, after)).nonzero()
+                if broken.numel():
+                    earlier = covering.features(int(since[broken[0]]))
+                    still = rows_with_same_bits(earlier, shown)
+                    seen = Attack(earlier, shown, ~still, edges, still, torch.arange(x.size(0)))
+                    return self._leak(seen, nobody, int(broken[0]))
+                self.checked += int((same & ~new).sum())
         return None
+
+    def _without_messages(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Return no edges, or where a model does not run on a node alone, one from every node to itself."""
+        nothing = edge_index[:, :0]
+        with contextlib.suppress(Exception):  # foreign code: an aggregation may need some edge
+            private_copy(self._pristine)(x[:1], nothing)
+            return nothing
+        loops = edge_index.new_zeros(edge_index.size(0), x.size(0))
+        loops[:2] = torch.arange(x.size(0))
+        return loops
 
     def _draw(self, stage: _Stage, index: int) -> tuple[Tensor, Tensor]:
         """Return kept edges and ablated nodes; as many edges in two draws, so that they cannot be told by number."""
@@ -257,19 +270,6 @@ def unusable(model: nn.Module, error: Exception, num_edges: int) -> InvalidParam
 def needs_in_edges(model: nn.Module, error: Exception) -> bool:
     """Return whether an error is that of an aggregation which picks elements where there are none."""
     return isinstance(error, IndexError) and any(isinstance(each, QuantileAggregation) for each in model.modules())
-
-
-def separating_blocks(num_nodes: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Yield sets of nodes, bool (num_nodes,), such that for any u and v one set holds u and not v.
-
-    Every node is in half of the sets, and no two nodes are in the same ones, by Sperner's theorem as many as there are
-    halves of the number of sets. Above 6,435 nodes, sets are shared by few random nodes.
-    """
-    size = next((m for m in range(2, _MOST_COVERING) if math.comb(m, m // 2) >= num_nodes), _MOST_COVERING)
-    halves = torch.tensor(list(itertools.combinations(range(size), size // 2)))
-    members = torch.zeros(halves.size(0), size, dtype=torch.bool).scatter_(1, halves, True)
-    code = torch.randperm(num_nodes, generator=generator) % halves.size(0)
-    yield from members[code].T
 
 
 def reached(start: Tensor, edges: Tensor, num_layers: int) -> Tensor:

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from graycert.data.tables.columns import check_named, find_ends, find_id, find_label, find_split
 from graycert.data.tables.features import features_of
 from graycert.data.tables.findings import Findings, in_rows, listed, option
-from graycert.data.tables.labels import labels_of
+from graycert.data.tables.labels import UNKNOWN, labels_of
 from graycert.data.tables.options import TableOptions
 from graycert.data.tables.reading import read_table
 from graycert.data.tables.split_column import MASKS, masks_of_column, masks_of_columns
@@ -55,6 +55,7 @@ def graph_of_tables(edges: Any, nodes: Any = None, options: TableOptions | None 
         if ends is not None and data.get("node_ids") is not None:
             _connect(data, edge_table, node_table, ends, findings)
     findings.require()
+    _remark_no_names(data.node_ids, findings)
     data.preparation = findings.remarks
     return data
 
@@ -88,6 +89,13 @@ def _refuse_missing(table: Table, name: str, texts: pa.ChunkedArray, findings: F
     kind = table.columns[name].type
     if pa.types.is_floating(kind) and len(texts) and pc.any(pc.match_substring(texts, ".")).as_py():
         findings.problems.append(f"{table.name}: `{name}` must hold node ids, got numbers that are not whole.")
+
+
+def _remark_no_names(node_ids: list[str], findings: Findings) -> None:
+    """Say which ids read like no id, as missing ones do once they are written as texts, and are nodes all the same."""
+    odd = [name for name in node_ids if name.casefold() in UNKNOWN]
+    if odd:
+        findings.remarks.append(f"ids that read like no id, taken as nodes of these names: {listed(odd)}")
 
 
 def _first_mentions(sources: pa.ChunkedArray, targets: pa.ChunkedArray) -> tuple[list[str], Any]:
