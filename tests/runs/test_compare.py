@@ -135,6 +135,17 @@ def test_settings_that_differ_are_named():
     }
 
 
+def test_what_only_one_run_says_of_its_origin_is_one_line():
+    origin = {"graph": {"name": "toy"}, "training": {"epochs": 5, "patience": 3}}
+    found = result([1] * 6).compare(result([1] * 6, provenance=origin))
+    assert {name: (a, b) for name, a, b in found.settings} == {
+        "provenance.graph.share": (0.1, None),  # of a section that both have, each value
+        "provenance.versions": ({"provenance.versions.numpy": "2"}, None),
+        "provenance.training": (None, {"provenance.training.epochs": 5, "provenance.training.patience": 3}),
+    }
+    assert "  provenance.training: none -> 2 values" in str(found)
+
+
 def test_radii_of_other_units_are_not_compared():
     edges = result(
         [1] * 6,

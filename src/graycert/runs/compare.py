@@ -235,10 +235,21 @@ def _changes(before: Side, after: Side, *, limit: int) -> TextArray:
 
 
 def differing_settings(before: Certificates, after: Certificates) -> list[tuple[str, Any, Any]]:
-    """Return what the two were made from differently: name as in config.toml, value before, value after."""
-    first, second = (_settings(c) for c in (before, after))
-    names = list(dict.fromkeys((*first, *second)))
-    return [(name, first.get(name), second.get(name)) for name in names if first.get(name) != second.get(name)]
+    """Return what the two were made from differently: name as in config.toml, value before, value after.
+
+    Of a section of the provenance that only one of them has, all values are together.
+    """
+    sides = [_settings(c) for c in (before, after)]
+    found: dict[str, list[Any]] = {}
+    for name in dict.fromkeys((*sides[0], *sides[1])):
+        section = ".".join(name.split(".")[:2])
+        has = [any(each.startswith(f"{section}.") for each in side) for side in sides]
+        if name.startswith("provenance.") and not all(has):
+            whole = [{key: value for key, value in side.items() if key.startswith(f"{section}.")} for side in sides]
+            found[section] = [values or None for values in whole]
+        elif sides[0].get(name) != sides[1].get(name):
+            found[name] = [side.get(name) for side in sides]
+    return [(name, first, second) for name, (first, second) in found.items()]
 
 
 def _settings(c: Certificates) -> dict[str, Any]:
@@ -258,5 +269,7 @@ def _flat(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{len(value):,} values"
     text = "none" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
