@@ -52,10 +52,12 @@ def test_what_became_of_each_target():
     assert frame["target"].tolist() == list("abcdef")
     assert frame["prediction_after"].tolist() == ["zero & co", "zero & co", "zero & co", "one", "two", "none"]
     assert frame["radius_before"].tolist() == [1, 2, -1, 3, 0, -1]
-    assert found.before.counts["with a prediction"] == 4
-    assert found.before.counts["predicted correctly"] == 4  # a, b, d, e; the label of f is unknown
-    assert found.after.counts["predicted correctly"] == 3
-    assert (found.before.counts["certified at ρ = 1, or whole field"], found.settings) == (3, ())
+    assert found.before.counts["with a prediction"] == (4, 6)
+    assert found.before.counts["predicted correctly"] == (4, 5)  # a, b, d, e; the label of f is unknown
+    assert found.after.counts["predicted correctly"] == (3, 5)
+    assert (found.before.counts["certified at ρ = 1, or whole field"], found.settings) == ((3, 6), ())
+    assert "predicted correctly: 80.0 % -> 60.0 %" in str(found)
+    assert "predicted correctly" not in str(before.compare(after.replace(labels=None)))
     text = str(found)
     assert "6 targets are in both: 2 better, 1 worse, 1 another prediction, 2 same." in text
     assert "  c: no prediction -> zero & co, radius 0" in text

@@ -20,6 +20,8 @@ def counted(c, quantity, radius, class_number=None):
     for prediction, label, reached, eligible in zip(c.prediction, c.labels, c.radius, c.num_eligible, strict=True):
         if class_number is not None and label != class_number:
             continue
+        if quantity in ("correct", "accuracy") and label < 0:
+            continue  # nobody knows
         total += 1
         right = reached >= 0 and prediction == label
         holds = reached >= min(radius, eligible) and reached >= 0
@@ -42,7 +44,7 @@ def test_shares_are_those_of_the_targets(quantity, number):
     (verdict,) = CERTIFICATES.judge(f"{quantity}{named}=0.25")
     count, total = counted(CERTIFICATES, name, int(radius or 0), number)
     assert (verdict.count, verdict.total) == (count, total)
-    assert 0 < total < 30 or number is None
+    assert total == (10 if number is not None else 20 if name in ("correct", "accuracy") else 30)
     reached = Fraction(count, total)
     assert verdict.passed == (reached <= Fraction(1, 4) if name == "abstained" else reached >= Fraction(1, 4))
 
@@ -63,6 +65,8 @@ def test_of_no_target_nothing_is_met():
     labels = np.zeros(6, dtype=int)
     (good, bad) = small_certificates(labels=labels).judge("abstained[two]=1", "correct@1[two]=0")
     assert (good.total, good.passed, bad.passed, good.value) == (0, False, False, None)
+    (unknown,) = small_certificates(labels=labels - 1).judge("accuracy=0")
+    assert (unknown.total, unknown.passed) == (0, False)
     assert "of no target" in str(good)
 
 

@@ -34,13 +34,14 @@ class Side:
         predicted: Name, or number, of the reported class, "none" without a prediction, shape (num_shared,).
         radius: Certified radius, -1 without a prediction.
         whole_field: Whether the prediction holds whatever all eligible nodes do together.
-        counts: Number of these targets, by what is true of them.
+        counts: By what is true of targets, of how many it is, and of how many it could be: those with a label, where
+            it is about labels.
     """
 
     predicted: TextArray
     radius: IntArray
     whole_field: NDArray[np.bool_]
-    counts: Mapping[str, int]
+    counts: Mapping[str, tuple[int, int]]
 
     def told(self, row: int) -> str:
         """Say what is known of a target."""
@@ -89,7 +90,10 @@ class Comparison:
             "num_targets": int(self.targets.size),
             "counts": self.counts,
             "notes": list(self.notes),
-            "shares": {"before": dict(self.before.counts), "after": dict(self.after.counts)},
+            "shares": [
+                {"name": name, "before": _share(self.before, name), "after": _share(self.after, name)}
+                for name in _both(self.before, self.after)
+            ],
             "settings": [{"name": name, "before": a, "after": b} for name, a, b in self.settings],
             "targets": self.to_dataframe().to_dict("records"),
         }
@@ -99,8 +103,9 @@ class Comparison:
         total, counts = self.targets.size, self.counts
         parts = [f"{total:,} targets are in both: {', '.join(f'{counts[each]:,} {each}' for each in CHANGES)}."]
         parts += ["\n".join(self.notes)] if self.notes else []
-        pairs = [(name, self.before.counts[name], self.after.counts[name]) for name in self.before.counts]
-        parts.append("\n".join(f"{name}: {percent(a, total)} -> {percent(b, total)}" for name, a, b in pairs))
+        names = _both(self.before, self.after)
+        pairs = [(name, percent(*self.before.counts[name]), percent(*self.after.counts[name])) for name in names]
+        parts.append("\n".join(f"{name}: {first} -> {second}" for name, first, second in pairs))
         parts += [text for each in CHANGES[:3] if (text := self._listed(each))]
         lines = [f"  {name}: {_told(a)} -> {_told(b)}" for name, a, b in self.settings]
         parts.append("\n".join(["Settings that differ:", *lines] if lines else ["No setting differs."]))
@@ -205,25 +210,33 @@ def _side(c: Certificates, rows: IntArray, *, named: bool, radii: list[int]) -> 
     classes = [str(number) if names is None else names[number] for number in prediction.tolist()]
     last = max(radii)
     holds = certified_ratio(radius, eligible, max_radius=last, denominator="whole_field").counts
-    counts = {"with a prediction": int(holds[0])}
-    counts |= {f"certified at ρ = {each}, or whole field": int(holds[each]) for each in radii}
+    total = rows.size
+    counts = {"with a prediction": (int(holds[0]), total)}
+    counts |= {f"certified at ρ = {each}, or whole field": (int(holds[each]), total) for each in radii}
     if c.labels is not None:
+        labels = c.labels[rows]
         correct = certified_accuracy(
-            radius,
-            eligible,
-            prediction=prediction,
-            labels=c.labels[rows],
-            max_radius=last,
-            denominator="whole_field",
+            radius, eligible, prediction=prediction, labels=labels, max_radius=last, denominator="whole_field"
         ).counts
-        counts["predicted correctly"] = int(correct[0])
-        counts |= {f"correct and certified at ρ = {each}, or whole field": int(correct[each]) for each in radii}
+        known = int(np.count_nonzero(labels >= 0))
+        counts["predicted correctly"] = int(correct[0]), known
+        counts |= {
+            f"correct and certified at ρ = {each}, or whole field": (int(correct[each]), known) for each in radii
+        }
     return Side(
         predicted=np.where(radius >= 0, np.array(classes, dtype=np.str_), "none"),
         radius=radius,
         whole_field=c.whole_field[rows],
         counts=counts,
     )
+
+
+def _both(before: Side, after: Side) -> list[str]:
+    return [name for name in before.counts if name in after.counts]
+
+
+def _share(side: Side, name: str) -> dict[str, int]:
+    return dict(zip(("count", "total"), side.counts[name], strict=True))
 
 
 def _changes(before: Side, after: Side, *, limit: int) -> TextArray:

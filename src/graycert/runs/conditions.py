@@ -17,8 +17,8 @@ from graycert.setup import Setup
 QUANTITIES = {
     "certified": "certified: at least ρ could attack the target, and any ρ of them fail",
     "holds": "certified, or whole field: whatever all that could attack the target do, up to ρ of them",
-    "correct": "certified and correct",
-    "accuracy": "predicted correctly; abstaining is wrong",
+    "correct": "certified and correct, of the targets with a label",
+    "accuracy": "predicted correctly, of the targets with a label; abstaining is wrong",
     "abstained": "without a prediction",
 }
 """What a share can be of, and what that means; of all but the last there should be many."""
@@ -126,6 +126,8 @@ class Condition:
         c = certificates
         self.check(c.setup, num_classes=0 if c.labels is None else c.setup.num_classes, class_names=c.setup.class_names)
         chosen = np.ones(len(c), dtype=np.bool_)
+        if self.quantity in _OF_LABELS and c.labels is not None:
+            chosen = c.labels >= 0
         if self.class_named is not None and c.labels is not None:
             names = c.setup.class_names
             number = int(self.class_named) if names is None else names.index(self.class_named)
