@@ -7,7 +7,7 @@ import sys
 import typing
 from pathlib import Path
 
-from graycert.cli import bounds, certify, datasets, report, reproduce, sweep, train, tune, verify
+from graycert.cli import bounds, certify, compare, datasets, report, reproduce, sweep, train, tune, verify
 from graycert.cli import inspect as inspect_run
 from graycert.cli.configs import Config
 
@@ -19,6 +19,7 @@ COMMANDS = {
     "bounds": bounds.bounds_command(),
     "verify": verify.verify,
     "inspect": inspect_run.inspect,
+    "compare": compare.compare,
     "report": report.report,
     "reproduce": reproduce.reproduce,
     "sweep": sweep.sweep,

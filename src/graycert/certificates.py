@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from graycert.deployment import SmoothedClassifier
+    from graycert.runs.compare import Comparison
+    from graycert.runs.conditions import Verdict
     from graycert.runs.who import ProtectFirst
 
 
@@ -414,6 +416,26 @@ class Certificates:
         from graycert.runs.explain import explain
 
         return explain(self, node)
+
+    def judge(self, *conditions: str) -> "tuple[Verdict, ...]":
+        """Say whether conditions such as "correct@2=0.6" are met, see `graycert.runs.conditions`.
+
+        Raises:
+            InvalidParameterError: If one is malformed, or about classes or radii that are not there.
+        """
+        from graycert.runs.conditions import Condition
+
+        return tuple(Condition.parse(each).judge(self) for each in conditions)
+
+    def compare(self, other: "Certificates") -> "Comparison":
+        """Say what became of each target in another result, and which settings differ; see `graycert.runs.compare`.
+
+        Raises:
+            InvalidParameterError: If the two cannot be compared.
+        """
+        from graycert.runs.compare import compare
+
+        return compare(self, other)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Return one row per target; columns as in certificates.parquet."""

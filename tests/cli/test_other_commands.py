@@ -29,6 +29,7 @@ def test_help_and_version_load_neither_torch_nor_pandas_nor_scipy():
     [
         (["datasets"], 0),
         (["report", "RUN"], 0),
+        (["compare", "RUN", "RUN"], 0),
         (["certify", "--model", "gta"], 2),
         (["certify", "--out", "/proc/run"], 2),
         (["train", "--learning-rate", "-1"], 2),
@@ -57,7 +58,7 @@ def test_a_bare_command_says_what_to_do_first(capsys):
     assert "First steps" in found.out
 
 
-COMMANDS = ["certify", "train", "bounds", "verify", "report", "reproduce", "sweep", "datasets"]
+COMMANDS = ["certify", "train", "bounds", "verify", "compare", "report", "reproduce", "sweep", "datasets"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -167,6 +167,14 @@ def test_classes_are_numbered_as_said(tmp_path: Path) -> None:
         load(tmp_path, class_names="ok,fraud,ok")
 
 
+def test_class_names_tell_the_column_that_may_hold_the_labels(tmp_path: Path) -> None:
+    nodes = "id,city,verdict,f\na,Rome,ok,1\nb,Oslo,fraud,2\nc,Rome,?,5\nd,Oslo,ok,4\n"
+    message = refused(tmp_path, nodes=nodes, class_names="ok,fraud", drop="city")
+    assert 'got no column that is called so. Say which column has them: label="verdict" (--label verdict)' in message
+    assert load(tmp_path, nodes=nodes, class_names="ok,fraud", drop="city", label="verdict").y.tolist() == [0, 1, -1, 0]
+    assert 'label="..." (--label ...)' in refused(tmp_path, nodes=nodes, class_names="good,bad")
+
+
 def test_class_names_name_numbers_too(tmp_path: Path) -> None:
     nodes = "id,label,f\na,0,1\nb,1,2\nc,0,5\nd,0,4\n"
     data = load(tmp_path, nodes=nodes, class_names="ok,fraud")

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from graycert._versions import versions
 from graycert.cli import graphs, models
+from graycert.cli.conditions import Conditions, Judgement
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import NO_NEGATIVE, CertifyConfig
 from graycert.cli.console import Console, about
@@ -63,12 +64,14 @@ class _Asked:
     draws: AnyDraws | None
     rule: str
     execution: "Execution"
+    conditions: Conditions
 
     @classmethod
     def by(cls, config: CertifyConfig, console: Console) -> "_Asked":
         from graycert.problem import Execution
 
         models.check_name(config.model)
+        conditions = Conditions.of(config.fail_under, config.junit)
         chosen = Chosen.of(dict(config))
         refuse_foreign(config, chosen.kinds, among=every_kind())
         smoothing = made(chosen.smoothing, config)
@@ -87,12 +90,21 @@ class _Asked:
             say=console.say,
         )
         execution = _placed(config, execution)
-        return cls(chosen=chosen, smoothing=smoothing, threat=threat, draws=draws, rule=rule, execution=execution)
+        return cls(
+            chosen=chosen,
+            smoothing=smoothing,
+            threat=threat,
+            draws=draws,
+            rule=rule,
+            execution=execution,
+            conditions=conditions,
+        )
 
 
 def _run(config: CertifyConfig, console: Console) -> int:
     asked = _Asked.by(config, console)
     out = _destination(config)
+    asked.conditions.refuse_within(out)
     with claimed(out):
         return _certified(config, asked, out, console)
 
@@ -115,7 +127,7 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
         "rule": asked.rule,
         **config.model_dump(include={"bound", "alpha", "simultaneous", "max_radius", "seed", "num_layers"}),
     }
-    _refuse(chosen, data, nodes, arguments)
+    _refuse(chosen, data, nodes, arguments, asked.conditions)
     trained = train_model(config, chosen.module, split, console) if chosen.needs_training else None
     _warn_of_another_split(chosen, graphs.split_record(config, data), targets, console)
     provenance = {
@@ -139,8 +151,9 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
     folder = _saved(certificates, out, overwrite=config.overwrite)
     if chosen.is_builtin:
         _keep_model(chosen, certificates, folder)
-    _tell(certificates, folder, console)
-    return 0
+    judgement = asked.conditions.judge(certificates, suite=f"graycert certify {shown(folder)}")
+    _tell(certificates, folder, judgement, console)
+    return judgement.tell()
 
 
 def _saved(certificates: "Certificates", out: Path, *, overwrite: bool) -> Path:
@@ -171,14 +184,17 @@ def _destination(config: CertifyConfig) -> Path:
         return check_destination(config.out or default_run("certify", config.graph), overwrite=config.overwrite)
 
 
-def _refuse(chosen: models.ChosenModel, data: Any, nodes: Any, arguments: dict[str, Any]) -> None:
-    """Refuse before training what the form of the model rules out."""
+def _refuse(
+    chosen: models.ChosenModel, data: Any, nodes: Any, arguments: dict[str, Any], conditions: Conditions
+) -> None:
+    """Refuse before training what the form of the model rules out, and conditions that nothing could meet."""
     from graycert.data import validate_data
     from graycert.problem import Problem
     from graycert.setup import Setup
 
     validate_data(data)
     setup = Setup(**arguments)
+    conditions.check(setup, data)
     setup.smoothing.method.refuse(Problem.of(data, nodes, setup=setup, model=chosen.module))
 
 
@@ -230,7 +246,7 @@ def _keep_model(chosen: models.ChosenModel, certificates: "Certificates", folder
     save_model(chosen.module, folder / "model.safetensors", notes=notes)
 
 
-def _tell(certificates: "Certificates", folder: Path, console: Console) -> None:
+def _tell(certificates: "Certificates", folder: Path, judgement: Judgement, console: Console) -> None:
     from graycert._phases import time_in_words
     from graycert.runs.words import summary_record
 
@@ -241,9 +257,10 @@ def _tell(certificates: "Certificates", folder: Path, console: Console) -> None:
             "",
             f"Written to {shown(folder)}:",
             *(f"  {Path(file).name}" for file in files),
+            *judgement.lines,
         ]
     )
     record = {"command": "certify", "out": str(folder), "files": files, "summary": summary_record(certificates)}
-    record["seconds"] = dict(certificates.seconds)
+    record |= {"seconds": dict(certificates.seconds), **judgement.record}
     console.say(f"certified in {time_in_words(certificates.seconds)}")
     console.result(text, record)

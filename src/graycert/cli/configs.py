@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
+from graycert.cli.conditions import FAIL_UNDER, JUNIT
+
 
 class Config(BaseModel):
     """Options that cannot change and refuse unknown names."""
@@ -20,7 +22,7 @@ NO_NEGATIVE = Parameter(negative=())
 
 GROUPS = {
     name: Group(name, sort_key=number)
-    for number, name in enumerate(("Tables", "Smoothing", "Threat", "Draws", "Conclusion"), start=1)
+    for number, name in enumerate(("Tables", "Smoothing", "Threat", "Draws", "Conclusion", "Conditions"), start=1)
 }
 """Headings in the help, for what would be lost among the other options."""
 
@@ -184,6 +186,10 @@ class CertifyConfig(WeightsConfig):
     ] = None
     out: Annotated[str | None, Field(description="Run directory. Default: runs/certify-GRAPH-TIME.")] = None
     overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False
+    fail_under: Annotated[
+        list[str] | None, Parameter(group=GROUPS["Conditions"], negative=()), Field(description=FAIL_UNDER)
+    ] = None
+    junit: Annotated[str | None, Parameter(group=GROUPS["Conditions"]), Field(description=JUNIT)] = None
 
 
 class TuneConfig(WeightsConfig):

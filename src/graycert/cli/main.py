@@ -18,6 +18,7 @@ from graycert._files import is_no_room
 from graycert.cli import console
 from graycert.cli.bounds import bounds_command
 from graycert.cli.certify import certify_command
+from graycert.cli.compare import compare
 from graycert.cli.config_file import type_problem
 from graycert.cli.datasets import datasets
 from graycert.cli.inspect import inspect
@@ -40,8 +41,9 @@ First steps: `graycert certify` trains a model on the graph that comes with gray
 writes a report. `graycert datasets` lists further graphs; `graycert COMMAND --help` explains a command."""
 
 _EPILOGUE = (
-    "Exit status: 0 done; 1 failed while running, or verify found a difference; 2 wrong input; 3 the set-up cannot be "
-    "certified soundly; 130 or 143 interrupted. --debug, or GRAYCERT_DEBUG=1, shows where an error comes from."
+    "Exit status: 0 done; 1 failed while running, or a difference, or a condition that is not met; 2 wrong input; 3 "
+    "the set-up cannot be certified soundly; 130 or 143 interrupted. --debug, or GRAYCERT_DEBUG=1, shows where an "
+    "error comes from."
 )
 
 
@@ -65,6 +67,7 @@ def build_app() -> App:
         bounds_command(),
         verify,
         inspect,
+        compare,
         report,
         reproduce,
         sweep,

@@ -66,28 +66,28 @@ def whole(text: str) -> str:
     return str(path.resolve()) if path.suffix and path.is_file() else text
 
 
-def check_file(path: str | Path, *, overwrite: bool, suffixes: tuple[str, ...]) -> Path:
-    """Return the absolute path of a file that may be written.
+def check_file(path: str | Path, *, overwrite: bool, suffixes: tuple[str, ...], flag: str = "out") -> Path:
+    """Return the absolute path of a file that may be written, named by an option.
 
     Raises:
         InvalidFileError: If its name ends otherwise, it exists, or its folder cannot be written to.
     """
     file = Path(path).expanduser().resolve()
     if file.suffix.lower() not in suffixes:
-        raise InvalidFileError(f"`--out` must end in {' or '.join(suffixes)}, got {file.name!r}.")
+        raise InvalidFileError(f"`--{flag}` must end in {' or '.join(suffixes)}, got {file.name!r}.")
     if file.exists() and (not overwrite or not file.is_file()):
         raise InvalidFileError(
-            f"`--out` must be a new file, got {file}, which exists. Choose another, or pass --overwrite."
+            f"`--{flag}` must be a new file, got {file}, which exists. Choose another, or pass --overwrite."
         )
     from graycert.runs.store import can_write
 
     existing = next(folder for folder in file.parents if folder.exists())
     if not can_write(existing):
-        raise InvalidFileError(f"`--out` must be writable, got {file}, but {existing} is no folder to write to.")
+        raise InvalidFileError(f"`--{flag}` must be writable, got {file}, but {existing} is no folder to write to.")
     return file
 
 
-def write_file(file: Path, write: Callable[[Path], None]) -> None:
+def write_file(file: Path, write: Callable[[Path], None], *, flag: str = "out") -> None:
     """Let ``write`` fill a temporary file beside ``file``, then give it its name.
 
     Raises:
@@ -98,4 +98,4 @@ def write_file(file: Path, write: Callable[[Path], None]) -> None:
     except OSError as error:
         if is_no_room(error):
             raise WriteError(f"{file} cannot be written ({error.strerror or error}). Make room.") from error
-        raise InvalidFileError(f"`--out` must be writable, got {file} ({error.strerror or error}).") from error
+        raise InvalidFileError(f"`--{flag}` must be writable, got {file} ({error.strerror or error}).") from error

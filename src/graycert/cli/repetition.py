@@ -14,8 +14,8 @@ from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
 
-WHERE = {"out", "overwrite", "data_root"}
-"""Options that say where files are, and nothing about what is done."""
+WHERE = {"out", "overwrite", "data_root", "fail_under", "junit"}
+"""Options that say where files are, or what is asked of the result, and nothing about what is done."""
 
 _PARTS: Mapping[str, Mapping[str, type[Parameters]]] = {"smoothing": SMOOTHINGS, "threat": THREATS, "draws": DRAWS}
 _CERTIFICATE = ("rule", "bound", "alpha", "simultaneous", "max_radius", "seed", "num_layers")

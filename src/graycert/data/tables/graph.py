@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from graycert.data.tables.columns import check_named, find_ends, find_id, find_label, find_split
 from graycert.data.tables.features import features_of
 from graycert.data.tables.findings import Findings, in_rows, listed, option
-from graycert.data.tables.labels import UNKNOWN, labels_of
+from graycert.data.tables.labels import UNKNOWN, holds_only, labels_of
 from graycert.data.tables.options import TableOptions
 from graycert.data.tables.reading import read_table
 from graycert.data.tables.split_column import MASKS, masks_of_column, masks_of_columns
@@ -184,8 +184,10 @@ def _ids(table: Table, column: str, findings: Findings) -> list[str]:
 def _set_labels(data: Data, table: Table, label: str | None, options: TableOptions, findings: Findings) -> None:
     if label is None:
         if options.class_names:
+            like = [name for name in table.columns if holds_only(table.texts(name), options.class_names)]
             findings.problems.append(
-                f"`class_names` needs labels, got none. Say which column has them: {option('label')}."
+                "`class_names` needs labels, got no column that is called so. Say which column has them: "
+                f"{option('label', like[0] if like else '...')}."
             )
         elif options.label is None:
             findings.remarks.append("no column has labels")

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from torch import Tensor
@@ -62,6 +63,12 @@ def labels_of(table: Table, column: str, class_names: tuple[str, ...], findings:
         none = f"; no node is {listed(absent)}" if absent else ""
         findings.remarks.append(f"classes are numbered {how}: {told}{more}{none}")
     return Labels(y=torch.from_numpy(y), class_names=names)
+
+
+def holds_only(texts: pa.ChunkedArray, class_names: tuple[str, ...]) -> bool:
+    """Whether a column holds nothing but names of classes and words for unknown labels, and some of the former."""
+    words = set(pc.unique(texts).to_pylist())
+    return bool(words & set(class_names)) and all(word.casefold() in UNKNOWN for word in words - set(class_names))
 
 
 def _numbering(
