@@ -5,6 +5,7 @@ import pytest
 
 from graycert._compilation import kernel
 from graycert.sampling.kernels.draws import LANES
+from graycert.sampling.kernels.products import apply_linear, sum_rows, sum_static
 from graycert.sampling.kernels.tiles import (
     ELU,
     IDENTITY,
@@ -12,8 +13,6 @@ from graycert.sampling.kernels.tiles import (
     RELU,
     Output,
     RowwiseStep,
-    add_rows,
-    add_static,
     exp,
     finish,
     pack_steps,
@@ -43,10 +42,10 @@ def numbers(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def output_for(steps, width, *, num_receivers=1, degree=0):
+def output_for(steps, width, *, num_receivers=1):
     widest = max(width, *(max(step.scale.size, step.width_out) for step in steps))
     tile, spare = (np.full((widest, LANES), np.nan, dtype=np.float32) for _ in range(2))
-    weights = np.full((degree + 4, LANES), np.nan, dtype=np.float32)
+    weights = np.full((4, LANES), np.nan, dtype=np.float32)
     rows = np.full((num_receivers, steps[-1].width_out, LANES), np.nan, dtype=np.float32)
     return Output(pack_steps(steps), tile, spare, weights, rows)
 
@@ -80,7 +79,7 @@ def step(width, width_out=None, *, activation=IDENTITY, slope=1.0, seed=0):
         [step(64, 9, activation=ELU, slope=0.7)],
         [step(5, 3, activation=RELU), step(3, 6, activation=LEAKY_RELU, slope=0.2, seed=9), step(6, seed=5)],
         [step(6, activation=RELU), step(6, activation=ELU, seed=3), step(6, 1, seed=4)],
-        [step(1030, 517, activation=RELU)],  # BLAS is called for some rows of the weight at a time
+        [step(1030, 517, activation=RELU)],
     ],
     ids=["affine", "one", "three", "without maps between", "wide"],
 )
@@ -95,17 +94,38 @@ def test_a_chain_of_steps(steps):
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 4, 5, 7, 8, 13])
-def test_weighted_sums_take_every_row_once(degree):
+@pytest.mark.parametrize("scaled", [False, True])
+def test_weighted_sums_take_every_row_once(degree, scaled):
     rows = np.random.default_rng(1).integers(20, size=degree).astype(np.int32)
-    for add, table in ((add_static, numbers(20, 10)), (add_rows, numbers(20, 10, LANES))):
-        output = output_for([step(10)], 10, degree=degree)
-        output.tile[:] = before = numbers(10, LANES, seed=3)
-        output.weights[:degree] = weights = numbers(degree, LANES, seed=4)
-        add(output, 2, 5, output.weights, table, rows)
+    weights = numbers(degree, LANES, seed=4)
+    scale = numbers(LANES, seed=5) if scaled else None
+    for write, table in ((sum_static, numbers(20, 10)), (sum_rows, numbers(20, 10, LANES))):
+        before = numbers(10, LANES, seed=3)
+        tile = before.copy()
+        write(tile[2:7], 2, weights, table, rows, scale)
         values = table[rows].astype(np.float64)
         values = values if values.ndim == 3 else values[..., None]
-        expected = before.astype(np.float64)
-        expected[2:7] += (weights[:, None] * values)[:, 2:7].sum(axis=0)
-        np.testing.assert_allclose(output.tile, expected, rtol=1e-5, atol=1e-5)
-        np.testing.assert_array_equal(output.tile[:2], before[:2])
-        np.testing.assert_array_equal(output.tile[7:], before[7:])
+        expected = (weights[:, None] * values)[:, 2:7].sum(axis=0) * (1.0 if scale is None else scale)
+        np.testing.assert_allclose(tile[2:7], expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(tile[:2], before[:2])
+        np.testing.assert_array_equal(tile[7:], before[7:])
+
+
+@pytest.mark.parametrize("width_out", [1, 4, 7, 45])
+def test_a_linear_map_rounds_as_one_sum_in_order_with_fused_products(width_out):
+    weight, bias = numbers(width_out, 64), numbers(width_out, seed=1)
+    rows = numbers(70, LANES, seed=2)
+    out = np.empty((width_out + 1, LANES), dtype=np.float32)
+    out[-1] = 7.0
+    apply_linear(weight, bias, rows, out)
+    sums = np.zeros((width_out, LANES), dtype=np.float32)
+    for k in range(64):  # float64 holds a product of two float32 exactly
+        sums = (sums.astype(np.float64) + weight[:, k, None].astype(np.float64) * rows[k]).astype(np.float32)
+    np.testing.assert_array_equal(out[:-1], sums + bias[:, None])
+    assert (out[-1] == 7.0).all()
+
+
+def test_sums_refuse_arrays_that_are_not_contiguous_float32():
+    rows, weights = np.zeros(1, dtype=np.int32), numbers(1, LANES)
+    with pytest.raises(Exception, match="contiguous arrays of float32"):
+        sum_static(np.zeros((4, LANES)), 0, weights, numbers(3, 4), rows, None)

@@ -117,14 +117,9 @@ class TwoLevelSearch:
         memory = self._scratch(needed)
         upper, proved, kinds = _search(routes, radius, self._budget, memory)
         num_sets = max_radius if most_sets is None else min(most_sets, max_radius)
-        attackers = np.full((num_sets, num_sets), -1, dtype=np.int64)
-        members = _Members(nodes, routes)
-        for row in range(num_sets):
-            found = members.of(kinds[min(row, radius - 1)])
-            attackers[row, : found.size] = found
-        # More nodes than there are change nothing.
-        delta = one_minus_exp_up(np.pad(upper, (0, max_radius - radius), mode="edge"))
-        proved = np.pad(proved, (0, max_radius - radius), mode="edge")
+        attackers = _members(nodes, routes.type_of, routes.copies.size, kinds, num_sets)
+        as_far = np.minimum(np.arange(max_radius), radius - 1)  # more nodes than there are change nothing
+        delta, proved = one_minus_exp_up(upper)[as_far], proved[as_far]
         delta = np.minimum.accumulate(delta[::-1])[::-1]
         return WorstSets(delta_upper=delta, proved=proved, attackers=attackers)
 
@@ -136,26 +131,38 @@ class TwoLevelSearch:
 
 def load_kernels(say: Callable[[str], None] | None) -> None:
     """Load the kernels of the search from disk, or compile them: once per machine."""
-    with announced(say, "the search for the worst hostile nodes", find_routes, _search):
+    with announced(say, "the search for the worst hostile nodes", find_routes, _search, _members):
         nodes, eligible = np.arange(3), np.array([False, True, True])
         graph = path_graph(3)
         search = TwoLevelSearch(graph, p_delete=np.full(4, 0.5), p_ablate=np.full(3, 0.5), num_layers=2)
         search.worst_sets(nodes, eligible, max_radius=1)
 
 
-class _Members:
-    """Nodes by type: equal nodes are interchangeable, so the first ones are named."""
+@kernel
+def _members(nodes: IntArray, type_of: IntArray, num_types: int, kinds: IntArray, num_sets: int) -> IntArray:
+    """Return ``num_sets`` sets of nodes, sorted and padded with -1: of equal nodes, the first ones are named.
 
-    def __init__(self, nodes: IntArray, routes: Routes) -> None:
-        order = np.argsort(routes.type_of, kind="stable")
-        self._nodes = nodes[order]
-        self._starts = np.searchsorted(routes.type_of[order], np.arange(routes.copies.size))
-
-    def of(self, kinds: IntArray) -> IntArray:
-        """Return one node for each entry of ``kinds`` (types, padded with -1), sorted."""
-        kinds = np.sort(kinds[kinds >= 0])
-        rank = np.arange(kinds.size) - np.searchsorted(kinds, kinds)
-        return np.sort(self._nodes[self._starts[kinds] + rank])
+    Args:
+        nodes: The receptive field.
+        type_of: Type of each of its nodes.
+        num_types: Number of types.
+        kinds: The types of each set, padded with -1, a row per set; the last one stands for all that follow.
+        num_sets: Number of sets.
+    """
+    order = np.argsort(type_of, kind="mergesort")
+    starts = np.searchsorted(type_of[order], np.arange(num_types))
+    found = np.full((num_sets, num_sets), -1, dtype=np.int64)
+    taken = np.zeros(num_types, dtype=np.int64)
+    for row in range(num_sets):
+        size = 0
+        for kind in kinds[min(row, kinds.shape[0] - 1)]:
+            if kind >= 0:
+                found[row, size] = nodes[order[starts[kind] + taken[kind]]]
+                taken[kind] += 1
+                size += 1
+        found[row, :size].sort()
+        taken[:] = 0
+    return found
 
 
 @kernel

@@ -7,7 +7,7 @@ finding out that it need not be sent. A deleted edge is a lane with weight 0.
 Chunks start at multiples of `LANES`: which lane a sample sits in, and so each rounding, depends on its number alone.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,16 @@ class Draw(NamedTuple):
 
 
 @kernel
+def lanes_of(row: NDArray[Any]) -> int:
+    """Return the number of lanes of a row, told to LLVM as a number up to `LANES`, for loops over lanes.
+
+    A short loop of known length is unrolled before LLVM thinks of vectors, and then it thinks of none. Of a loop that
+    may be long, it takes more steps at a time than there are lanes.
+    """
+    return min(LANES, row.size)
+
+
+@kernel
 def draw(
     first_sample: int,
     node_key: int,
@@ -88,24 +98,24 @@ def draw(
         result: Overwritten.
     """
     keys = np.empty(LANES, dtype=np.int64)
-    for i in range(LANES):
+    for i in range(lanes_of(keys)):
         keys[i] = sample_key(first_sample + i, node_key)
     for node in range(node_keys.size):
         shown = result.shown[node]
-        for i in range(LANES):
+        for i in range(lanes_of(shown)):
             shown[i] = not is_intercepted(keys[i], node_keys[node], node_thresholds[node])
-    for i in range(LANES):
+    for i in range(lanes_of(keys)):
         keys[i] = sample_key(first_sample + i, edge_key)
     for edge in range(edge_keys.size):
         survives = result.survives[edge]
-        for i in range(LANES):
+        for i in range(lanes_of(survives)):
             survives[i] = not is_intercepted(keys[i], edge_keys[edge], edge_thresholds[edge])
     for node in range(result.scale.shape[0]):
         scale = result.scale[node]
         scale[:] = ONE
         for edge in range(indptr[node], indptr[node + 1]):
             survives, given = result.survives[edge], weights[edge] if WEIGHTED else ONE
-            for i in range(LANES):
+            for i in range(lanes_of(scale)):
                 scale[i] += given if survives[i] else ZERO
-        for i in range(LANES):
+        for i in range(lanes_of(scale)):
             scale[i] = ONE / np.sqrt(scale[i])

@@ -4,8 +4,9 @@ import numpy as np
 
 from graycert._compilation import kernel
 from graycert._types import Float32Array
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field
-from graycert.sampling.kernels.tiles import Output, add_one, add_rows, add_static, exp, finish, in_fours
+from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field, Int32Array, lanes_of
+from graycert.sampling.kernels.products import sum_rows, sum_static
+from graycert.sampling.kernels.tiles import Output, exp, finish
 
 _NEVER = np.float32(-1e30)
 
@@ -35,42 +36,40 @@ def first_layer(
         output: Where the result goes.
     """
     tile, weights, channels = output.tile, output.weights, table.shape[1] // heads
-    token = table[field.token]
     totals = np.empty((heads, LANES), dtype=np.float32)
     folded = np.empty(LANES, dtype=np.float32)
-    of_token = np.empty(LANES, dtype=np.float32)
-    of_own = np.empty(LANES, dtype=np.float32)
+    senders = np.empty(weights.shape[0], dtype=np.int32)
     for u in range(output.first, output.first + output.rows.shape[0]):
-        low, high = field.indptr[u], field.indptr[u + 1]
-        stride, shown, own = in_fours(high - low), draw.shown[u], table[u]
-        for i in range(LANES):
+        low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
+        stride, shown = degree + 2, draw.shown[u]
+        for i in range(lanes_of(folded)):
             folded[i] = np.uint8(1) - shown[i]  # an ablated receiver is one more token
         totals[:] = ZERO
-        for edge in range(low, high):
-            survives, seen = draw.survives[edge], draw.shown[field.sources[edge]]
-            for i in range(LANES):
+        for edge in range(degree):
+            source, survives = field.sources[low + edge], draw.survives[low + edge]
+            seen = draw.shown[source]
+            senders[edge] = source
+            for i in range(lanes_of(folded)):
                 folded[i] += survives[i] & (np.uint8(1) - seen[i])
             for h in range(heads):
-                weight, total = weights[h * stride + edge - low], totals[h]
-                if_ablated, if_shown = edge_weights[edge, 0, h], edge_weights[edge, 1, h]
-                for i in range(LANES):
+                weight, total = weights[h * stride + edge], totals[h]
+                if_ablated, if_shown = edge_weights[low + edge, 0, h], edge_weights[low + edge, 1, h]
+                for i in range(lanes_of(weight)):
                     value = if_shown if shown[i] else if_ablated
                     value = value if survives[i] & seen[i] else ZERO
                     weight[i] = value
                     total[i] += value
-        tile[: heads * channels] = ZERO
+        senders[degree], senders[degree + 1] = field.token, u
         for h in range(heads):
             total, of_head = totals[h], weights[h * stride : (h + 1) * stride]
-            add_static(output, h * channels, channels, of_head, table, field.sources[low:high])
+            of_token, of_own = of_head[degree], of_head[degree + 1]
             if_ablated, if_shown, by_itself = node_weights[u, 0, h], node_weights[u, 1, h], node_weights[u, 2, h]
-            for i in range(LANES):
+            for i in range(lanes_of(of_token)):
                 of_token[i] = folded[i] * (if_shown if shown[i] else if_ablated)
                 of_own[i] = by_itself if shown[i] else ZERO
                 total[i] = ONE / (total[i] + of_token[i] + of_own[i])
-            for c in range(h * channels, (h + 1) * channels):
-                row = tile[c]
-                for i in range(LANES):
-                    row[i] = (row[i] + of_token[i] * token[c] + of_own[i] * own[c]) * total[i]
+            columns = tile[h * channels : (h + 1) * channels]
+            sum_static(columns, h * channels, of_head, table, senders[:stride], total)
         if mean:
             average_heads(tile, heads, channels)
         finish(output, u)
@@ -83,45 +82,57 @@ def average_heads(tile: Float32Array, heads: int, channels: int) -> None:
         row = tile[c]
         for h in range(1, heads):
             other = tile[h * channels + c]
-            for i in range(LANES):
+            for i in range(lanes_of(row)):
                 row[i] += other[i]
-        for i in range(LANES):
+        for i in range(lanes_of(row)):
             row[i] /= np.float32(heads)
 
 
 @kernel
-def attend(field: Field, draw: Draw, u: int, table: Float32Array, head: int, channels: int, output: Output) -> None:
+def attend(
+    draw: Draw, low: int, rows: Int32Array, table: Float32Array, head: int, channels: int, output: Output
+) -> None:
     """Write the softmax-weighted sum of one head's values into its columns of the tile.
 
-    ``output.weights`` holds the score of each in-edge of receiver u, then that of u itself; it is overwritten. The
-    first columns of ``table`` (n, width, LANES) are the values.
+    ``output.weights`` holds the score of the receiver itself, then that of each in-edge from ``low``, which come from
+    ``rows``; it is overwritten. The first columns of ``table`` (n, width, LANES) are the values.
     """
-    low, high = field.indptr[u], field.indptr[u + 1]
-    scores, own = output.weights, output.weights[high - low]
+    scores = output.weights
+    own = scores[0]
     best = np.empty(LANES, dtype=np.float32)
     total = np.empty(LANES, dtype=np.float32)
     best[:] = own
-    for edge in range(low, high):
-        survives, score = draw.survives[edge], scores[edge - low]
-        for i in range(LANES):
-            best[i] = max(best[i], score[i] if survives[i] else _NEVER)
-    for i in range(LANES):
+    for place in range(1, rows.size):
+        survives, score = draw.survives[low + place - 1], scores[place]
+        for i in range(lanes_of(best)):
+            value = score[i]
+            best[i] = max(best[i], value if survives[i] else _NEVER)
+    for i in range(lanes_of(own)):
         own[i] = exp(own[i] - best[i])
         total[i] = own[i]
-    for edge in range(low, high):
-        survives, score = draw.survives[edge], scores[edge - low]
-        for i in range(LANES):
-            value = exp(score[i] - best[i]) if survives[i] else ZERO
+    for place in range(1, rows.size):
+        survives, score = draw.survives[low + place - 1], scores[place]
+        for i in range(lanes_of(score)):
+            value = exp(score[i] - best[i])
+            value = value if survives[i] else ZERO
             score[i] = value
             total[i] += value
     first = head * channels
-    output.tile[first : first + channels] = ZERO
-    add_one(output, first, channels, own, table[u])
-    add_rows(output, first, channels, scores, table, field.sources[low:high])
+    sum_rows(output.tile[first : first + channels], first, scores, table, rows, None)
     for c in range(first, first + channels):
         row = output.tile[c]
-        for i in range(LANES):
+        for i in range(lanes_of(row)):
             row[i] /= total[i]
+
+
+@kernel
+def gather_rows(field: Field, u: int, rows: Int32Array) -> Int32Array:
+    """Write receiver ``u`` and the sources of its in-edges into ``rows``, and return these."""
+    low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
+    rows[0] = u
+    for edge in range(degree):
+        rows[1 + edge] = field.sources[low + edge]
+    return rows[: degree + 1]
 
 
 @kernel
@@ -150,17 +161,17 @@ def later_layer(
     """
     senders = heads * channels
     receivers = senders + heads
+    room = np.empty(output.weights.shape[0], dtype=np.int32)
     for u in range(output.first, output.first + output.rows.shape[0]):
-        low, high = field.indptr[u], field.indptr[u + 1]
+        rows = gather_rows(field, u, room)
         for h in range(heads):
             receiver = table[u, receivers + h]
-            for position in range(high - low + 1):
-                source = u if position == high - low else field.sources[low + position]
-                sender, score = table[source, senders + h], output.weights[position]
-                for i in range(LANES):
+            for place in range(rows.size):
+                sender, score = table[rows[place], senders + h], output.weights[place]
+                for i in range(lanes_of(score)):
                     value = sender[i] + receiver[i]
                     score[i] = max(value, slope * value)
-            attend(field, draw, u, table, h, channels, output)
+            attend(draw, field.indptr[u], rows, table, h, channels, output)
         if mean:
             average_heads(output.tile, heads, channels)
         finish(output, u)

@@ -4,8 +4,8 @@ import numpy as np
 
 from graycert._compilation import kernel
 from graycert._types import Float32Array
-from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field
-from graycert.sampling.kernels.gat import attend, average_heads
+from graycert.sampling.kernels.draws import ZERO, Draw, Field, lanes_of
+from graycert.sampling.kernels.gat import attend, average_heads, gather_rows
 from graycert.sampling.kernels.tiles import Output, finish
 
 
@@ -31,20 +31,20 @@ def later_layer(
         output: Where the result goes.
     """
     heads, channels = attention.shape
+    room = np.empty(output.weights.shape[0], dtype=np.int32)
     for u in range(output.first, output.first + output.rows.shape[0]):
-        low, high = field.indptr[u], field.indptr[u + 1]
+        rows = gather_rows(field, u, room)
         for h in range(heads):
-            for position in range(high - low + 1):
-                source = u if position == high - low else field.sources[low + position]
-                score = output.weights[position]
+            for place in range(rows.size):
+                score = output.weights[place]
                 score[:] = ZERO
                 for c in range(channels):
                     factor = attention[h, c]
-                    sender, receiver = table[source, h * channels + c], table[u, (heads + h) * channels + c]
-                    for i in range(LANES):
+                    sender, receiver = table[rows[place], h * channels + c], table[u, (heads + h) * channels + c]
+                    for i in range(lanes_of(score)):
                         value = sender[i] + receiver[i]
                         score[i] += factor * max(value, slope * value)
-            attend(field, draw, u, table, h, channels, output)
+            attend(draw, field.indptr[u], rows, table, h, channels, output)
         if mean:
             average_heads(output.tile, heads, channels)
         finish(output, u)

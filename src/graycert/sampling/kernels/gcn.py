@@ -7,35 +7,35 @@ import numpy as np
 
 from graycert._compilation import kernel
 from graycert._types import Float32Array
-from graycert.sampling.kernels.draws import LANES, ONE, WEIGHTED, ZERO, Draw, Field
-from graycert.sampling.kernels.tiles import Output, add_rows, add_static, finish
+from graycert.sampling.kernels.draws import ONE, WEIGHTED, ZERO, Draw, Field, lanes_of
+from graycert.sampling.kernels.products import sum_rows, sum_static
+from graycert.sampling.kernels.tiles import Output, finish
 
 
 @kernel
 def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -> None:
     """Sum projected rows, which are the same in all samples: ``table`` (n + 1, width), the token's last."""
     tile, weights, width = output.tile, output.weights, table.shape[1]
-    token = table[field.token]
-    folded = np.empty(LANES, dtype=np.float32)
+    senders = np.empty(weights.shape[0], dtype=np.int32)
     for u in range(output.first, output.first + output.rows.shape[0]):
-        low, high = field.indptr[u], field.indptr[u + 1]
-        shown, scale, own = draw.shown[u], draw.scale[u], table[u]
-        for i in range(LANES):
-            folded[i] = ZERO if shown[i] else scale[i]
-        for edge in range(low, high):
-            source, weight, survives = field.sources[edge], weights[edge - low], draw.survives[edge]
-            seen, factor, given = draw.shown[source], draw.scale[source], field.weights[edge] if WEIGHTED else ONE
-            for i in range(LANES):
-                value = factor[i] * given if survives[i] else ZERO
+        low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
+        shown, scale = draw.shown[u], draw.scale[u]
+        folded, mine = weights[degree], weights[degree + 1]  # what the token's row and the node's own row weigh
+        for i in range(lanes_of(folded)):
+            value = scale[i]
+            folded[i] = ZERO if shown[i] else value
+            mine[i] = value if shown[i] else ZERO
+        for edge in range(degree):
+            source, weight, survives = field.sources[low + edge], weights[edge], draw.survives[low + edge]
+            seen, factor, given = draw.shown[source], draw.scale[source], field.weights[low + edge] if WEIGHTED else ONE
+            senders[edge] = source
+            for i in range(lanes_of(weight)):
+                value = factor[i] * given
+                value = value if survives[i] else ZERO
                 weight[i] = value if seen[i] else ZERO
                 folded[i] += ZERO if seen[i] else value
-        tile[:width] = ZERO
-        add_static(output, 0, width, weights, table, field.sources[low:high])
-        for c in range(width):
-            row = tile[c]
-            for i in range(LANES):
-                mine = scale[i] if shown[i] else ZERO
-                row[i] = scale[i] * (row[i] + folded[i] * token[c] + mine * own[c])
+        senders[degree], senders[degree + 1] = field.token, u
+        sum_static(tile[:width], 0, weights, table, senders[: degree + 2], scale)
         finish(output, u)
 
 
@@ -43,21 +43,19 @@ def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -
 def later_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -> None:
     """Sum rows that differ between samples: ``table`` (n, width, LANES)."""
     tile, weights, width = output.tile, output.weights, table.shape[1]
+    senders = np.empty(weights.shape[0], dtype=np.int32)
     for u in range(output.first, output.first + output.rows.shape[0]):
-        low, high = field.indptr[u], field.indptr[u + 1]
-        scale = draw.scale[u]
-        for edge in range(low, high):
-            weight, survives, factor = weights[edge - low], draw.survives[edge], draw.scale[field.sources[edge]]
-            given = field.weights[edge] if WEIGHTED else ONE
-            for i in range(LANES):
-                weight[i] = factor[i] * given if survives[i] else ZERO
-        for c in range(width):
-            row, own = tile[c], table[u, c]
-            for i in range(LANES):
-                row[i] = scale[i] * own[i]
-        add_rows(output, 0, width, weights, table, field.sources[low:high])
-        for c in range(width):
-            row = tile[c]
-            for i in range(LANES):
-                row[i] *= scale[i]
+        low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
+        scale, own = draw.scale[u], weights[0]
+        senders[0] = u
+        for i in range(lanes_of(own)):
+            own[i] = scale[i]
+        for edge in range(degree):
+            source, weight, survives = field.sources[low + edge], weights[1 + edge], draw.survives[low + edge]
+            factor, given = draw.scale[source], field.weights[low + edge] if WEIGHTED else ONE
+            senders[1 + edge] = source
+            for i in range(lanes_of(weight)):
+                value = factor[i] * given
+                weight[i] = value if survives[i] else ZERO
+        sum_rows(tile[:width], 0, weights, table, senders[: degree + 1], scale)
         finish(output, u)

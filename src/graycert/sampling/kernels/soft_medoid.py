@@ -8,8 +8,9 @@ import numpy as np
 
 from graycert._compilation import kernel
 from graycert._types import Float32Array, IntArray
-from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field, Int32Array
-from graycert.sampling.kernels.tiles import Output, add_one, add_one_static, add_rows, add_static, exp, finish
+from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field, Int32Array, lanes_of
+from graycert.sampling.kernels.products import sum_rows, sum_static
+from graycert.sampling.kernels.tiles import Output, exp, finish
 
 _FAR = np.float32(1e30)
 
@@ -77,21 +78,21 @@ def _aggregate(points: Float32Array, costs: Float32Array, temperature: np.float3
     shares[:] = ZERO
     for p in range(points.shape[0]):
         weight, cost = points[p], costs[p]
-        for i in range(LANES):
+        for i in range(lanes_of(best)):
             best[i] = min(best[i], cost[i] if weight[i] > ZERO else _FAR)
             total[i] += weight[i]
     for p in range(points.shape[0]):
         weight, cost = points[p], costs[p]
-        for i in range(LANES):
+        for i in range(lanes_of(weight)):
             difference = (best[i] - cost[i]) / temperature
             share = exp(difference) * weight[i] if weight[i] > ZERO else ZERO
             weight[i] = share
             shares[i] += share
-    for i in range(LANES):
+    for i in range(lanes_of(shares)):
         shares[i] = total[i] / shares[i]
     for p in range(points.shape[0]):
         weight = points[p]
-        for i in range(LANES):
+        for i in range(lanes_of(weight)):
             weight[i] *= shares[i]
 
 
@@ -102,9 +103,9 @@ def _weigh(field: Field, draw: Draw, u: int, limit: int, points: Float32Array, o
     scale, own = draw.scale[u], points[degree]
     for p in range(degree):
         point, survives, factor = points[p], draw.survives[low + p], draw.scale[field.sources[low + p]]
-        for i in range(LANES):
+        for i in range(lanes_of(point)):
             point[i] = factor[i] * scale[i] if survives[i] else ZERO
-    for i in range(LANES):
+    for i in range(lanes_of(own)):
         own[i] = scale[i] * scale[i]
     if degree + 1 > limit:
         _keep_largest(field, draw, u, limit, points, order)
@@ -138,6 +139,7 @@ def first_layer(
         order: Scratch (largest in-degree + 1,).
     """
     tile, points, width = output.tile, output.weights, table.shape[1]
+    senders = np.empty(points.shape[0], dtype=np.int32)
     total = np.empty(LANES, dtype=np.float32)
     for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
@@ -147,7 +149,7 @@ def first_layer(
         folded[:] = ZERO
         for p in range(degree + 1):
             point, seen = points[p], draw.shown[u if p == degree else field.sources[low + p]]
-            for i in range(LANES):
+            for i in range(lanes_of(folded)):
                 folded[i] += ZERO if seen[i] else point[i]
                 point[i] = point[i] if seen[i] else ZERO
         costs[:size] = ZERO
@@ -155,13 +157,14 @@ def first_layer(
             cost = costs[a]
             for b in range(size):
                 distance, point = distances[offsets[u] + a * size + b], points[b]
-                for i in range(LANES):
+                for i in range(lanes_of(cost)):
                     cost[i] += distance * point[i]
         _aggregate(points[:size], costs[:size], temperature, total)
-        tile[:width] = ZERO
-        add_one_static(output, 0, width, points[degree], table[u])
-        add_one_static(output, 0, width, folded, table[field.token])
-        add_static(output, 0, width, points, table, field.sources[low:high])
+        senders[0], senders[1] = u, field.token
+        senders[2:size] = field.sources[low:high]
+        costs[:2] = points[degree:size]
+        costs[2:size] = points[:degree]
+        sum_static(tile[:width], 0, costs, table, senders[:size], None)
         finish(output, u)
 
 
@@ -178,6 +181,7 @@ def later_layer(
 ) -> None:
     """Aggregate rows that differ between samples: ``table`` (n, width, LANES); otherwise as ``first_layer``."""
     tile, points, width = output.tile, output.weights, table.shape[1]
+    senders = np.empty(points.shape[0], dtype=np.int32)
     total = np.empty(LANES, dtype=np.float32)
     distance = np.empty(LANES, dtype=np.float32)
     for u in range(output.first, output.first + output.rows.shape[0]):
@@ -192,16 +196,18 @@ def later_layer(
                 distance[:] = ZERO
                 for c in range(width):
                     x, y = table[first, c], table[second, c]
-                    for i in range(LANES):
+                    for i in range(lanes_of(distance)):
                         difference = x[i] - y[i]
                         distance[i] += difference * difference
                 cost_a, cost_b, point_a, point_b = costs[a], costs[b], points[a], points[b]
-                for i in range(LANES):
+                for i in range(lanes_of(cost_a)):
                     root = np.sqrt(distance[i])
                     cost_a[i] += root * point_b[i]
                     cost_b[i] += root * point_a[i]
         _aggregate(points[:size], costs[:size], temperature, total)
-        tile[:width] = ZERO
-        add_one(output, 0, width, points[degree], table[u])
-        add_rows(output, 0, width, points, table, field.sources[low:high])
+        senders[0] = u
+        senders[1:size] = field.sources[low:high]
+        costs[0] = points[degree]
+        costs[1:size] = points[:degree]
+        sum_rows(tile[:width], 0, costs, table, senders[:size], None)
         finish(output, u)

@@ -10,8 +10,9 @@ import numpy as np
 
 from graycert._compilation import kernel
 from graycert._types import Float32Array
-from graycert.sampling.kernels.draws import LANES, ONE, WEIGHTED, ZERO, Draw, Field
-from graycert.sampling.kernels.tiles import Output, add_rows, add_static, finish
+from graycert.sampling.kernels.draws import LANES, ONE, WEIGHTED, ZERO, Draw, Field, lanes_of
+from graycert.sampling.kernels.products import sum_rows, sum_static
+from graycert.sampling.kernels.tiles import Output, finish
 
 
 @kernel
@@ -31,30 +32,31 @@ def first_layer(
     """
     tile, weights, own_columns = output.tile, output.weights, table.shape[1] - width
     token = table[field.token]
-    folded = np.empty(LANES, dtype=np.float32)
     arrived = np.empty(LANES, dtype=np.float32)
+    senders = np.empty(weights.shape[0], dtype=np.int32)
     for u in range(output.first, output.first + output.rows.shape[0]):
-        low, high = field.indptr[u], field.indptr[u + 1]
-        shown, own = draw.shown[u], table[u]
+        low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
+        shown, own, folded = draw.shown[u], table[u], weights[degree]
         folded[:] = ZERO
         arrived[:] = ZERO
-        for edge in range(low, high):
-            weight, survives, seen = weights[edge - low], draw.survives[edge], draw.shown[field.sources[edge]]
-            given = field.weights[edge] if WEIGHTED else ONE
-            for i in range(LANES):
+        for edge in range(degree):
+            source, weight, survives = field.sources[low + edge], weights[edge], draw.survives[low + edge]
+            seen, given = draw.shown[source], field.weights[low + edge] if WEIGHTED else ONE
+            senders[edge] = source
+            for i in range(lanes_of(weight)):
                 weight[i] = np.float32(survives[i] & seen[i]) * given
                 arrived[i] += survives[i]
                 folded[i] += np.float32(survives[i] & (np.uint8(1) - seen[i])) * given
-        tile[:width] = ZERO
-        add_static(output, 0, width, weights, table, field.sources[low:high])
-        for i in range(LANES):
+        senders[degree] = field.token
+        sum_static(tile[:width], 0, weights, table, senders[: degree + 1], None)
+        for i in range(lanes_of(arrived)):
             arrived[i] = ONE / max(arrived[i], ONE) if mean else ONE
         for c in range(width):
             row = tile[c]
             own_value, token_value = own_factor * own[own_columns + c], own_factor * token[own_columns + c]
-            for i in range(LANES):
+            for i in range(lanes_of(row)):
                 mine = own_value if shown[i] else token_value
-                row[i] = (row[i] + folded[i] * token[c]) * arrived[i] + mine
+                row[i] = row[i] * arrived[i] + mine
         finish(output, u)
 
 
@@ -71,15 +73,14 @@ def later_layer(
         for edge in range(low, high):
             weight, survives = weights[edge - low], draw.survives[edge]
             given = field.weights[edge] if WEIGHTED else ONE
-            for i in range(LANES):
+            for i in range(lanes_of(weight)):
                 weight[i] = np.float32(survives[i]) * given
                 arrived[i] += survives[i]
-        tile[:width] = ZERO
-        add_rows(output, 0, width, weights, table, field.sources[low:high])
-        for i in range(LANES):
+        sum_rows(tile[:width], 0, weights, table, field.sources[low:high], None)
+        for i in range(lanes_of(arrived)):
             arrived[i] = ONE / max(arrived[i], ONE) if mean else ONE
         for c in range(width):
             row, own = tile[c], table[u, own_columns + c]
-            for i in range(LANES):
+            for i in range(lanes_of(row)):
                 row[i] = row[i] * arrived[i] + own_factor * own[i]
         finish(output, u)

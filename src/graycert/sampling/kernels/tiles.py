@@ -12,7 +12,8 @@ import numpy as np
 
 from graycert._compilation import inlined, kernel
 from graycert._types import Float32Array, IntArray
-from graycert.sampling.kernels.draws import LANES, ONE, WIDEST, ZERO, Int32Array
+from graycert.sampling.kernels.draws import LANES, ONE, ZERO, lanes_of
+from graycert.sampling.kernels.products import apply_linear
 
 IDENTITY, RELU, ELU, LEAKY_RELU = 0, 1, 2, 3
 
@@ -21,7 +22,6 @@ _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _LARGEST, _SMALLEST, _HALF = np.float32(88.0), np.float32(-87.0), np.float32(0.5)
 _C0, _C1, _C2 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
 _C3, _C4, _C5 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
-_BLAS_WORK = 2**18  # products per call below which OpenBLAS starts no threads of its own
 _BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
 
 
@@ -120,47 +120,25 @@ def exp(x: Any) -> Any:
 
 
 @kernel
-def _activate(tile: Float32Array, scale: Float32Array, shift: Float32Array, activation: int, slope: np.float32) -> None:
-    for c in range(scale.size):
-        row, factor, offset = tile[c], scale[c], shift[c]
+def _activate(
+    tile: Float32Array, scale: Float32Array, shift: Float32Array, activation: int, slope: np.float32, out: Float32Array
+) -> None:
+    for c in range(scale.size):  # results lie elsewhere, or LLVM thinks of no vectors
+        row, result, factor, offset = tile[c], out[c], scale[c], shift[c]
         if activation == RELU:
-            for i in range(LANES):
-                row[i] = max(row[i] * factor + offset, ZERO)
+            for i in range(lanes_of(row)):
+                result[i] = max(row[i] * factor + offset, ZERO)
         elif activation == ELU:
-            for i in range(LANES):
+            for i in range(LANES):  # so long that LLVM does not unroll it
                 value = row[i] * factor + offset
-                row[i] = value if value > ZERO else slope * (exp(value) - ONE)
+                result[i] = value if value > ZERO else slope * (exp(value) - ONE)
         elif activation == LEAKY_RELU:
-            for i in range(LANES):
+            for i in range(lanes_of(row)):
                 value = row[i] * factor + offset
-                row[i] = value if value > ZERO else slope * value
+                result[i] = value if value > ZERO else slope * value
         else:
-            for i in range(LANES):
-                row[i] = row[i] * factor + offset
-
-
-@kernel
-def _map(tile: Float32Array, weight: Float32Array, bias: Float32Array, out: Float32Array) -> None:
-    """Write W · tile + bias to ``out``, a few rows of W at a time, so that BLAS keeps to the calling thread.
-
-    BLAS rounds by the shapes that it is given, so a narrow tile is widened: its lanes round as those of a wide one.
-    """
-    width_out, width = weight.shape
-    rows = max(1, _BLAS_WORK // (width * WIDEST))
-    if LANES < WIDEST:
-        wide, product = np.zeros((width, WIDEST), dtype=np.float32), np.empty((width_out, WIDEST), dtype=np.float32)
-        wide[:, :LANES] = tile[:width]
-        for low in range(0, width_out, rows):
-            np.dot(weight[low : low + rows], wide, product[low : low + rows])
-        out[:width_out] = product[:, :LANES]
-    else:
-        for low in range(0, width_out, rows):
-            high = min(low + rows, width_out)
-            np.dot(weight[low:high], tile[:width], out[low:high])
-    for c in range(width_out):
-        row, offset = out[c], bias[c]
-        for i in range(LANES):
-            row[i] += offset
+            for i in range(lanes_of(row)):
+                result[i] = row[i] * factor + offset
 
 
 @kernel
@@ -172,89 +150,12 @@ def finish(output: Output, u: int) -> None:
         activation, width, width_out, start = steps.shapes[step]
         scale = steps.values[start : start + width]
         shift = steps.values[start + width : start + 2 * width]
-        _activate(tile, scale, shift, activation, steps.slopes[step])
-        if width_out == 0:
-            if step == last:
-                for c in range(width):
-                    out[c] = tile[c]
-            continue
-        start += 2 * width
-        weight = steps.values[start : start + width * width_out].reshape(width_out, width)
-        bias = steps.values[start + width * width_out : start + width * width_out + width_out]
-        if step == last:
-            _map(tile, weight, bias, out)
-        else:
-            _map(tile, weight, bias, spare)
+        activated = out if step == last and width_out == 0 else spare
+        _activate(tile, scale, shift, activation, steps.slopes[step], activated)
+        tile, spare = spare, tile
+        if width_out > 0:
+            start += 2 * width
+            weight = steps.values[start : start + width * width_out].reshape(width_out, width)
+            bias = steps.values[start + width * width_out : start + width * width_out + width_out]
+            apply_linear(weight, bias, tile, out if step == last else spare)
             tile, spare = spare, tile
-
-
-@kernel
-def add_static(
-    output: Output, low: int, width: int, weights: Float32Array, table: Float32Array, rows: Int32Array
-) -> None:
-    """Add weighted rows that are the same in every lane to the columns ``low ... low + width - 1`` of the tile.
-
-    Four rows at a time, so that the sums are read and written a quarter as often; a last four is filled up with a
-    row of weight 0.
-
-    Args:
-        output: Holds the tile.
-        low: First column, of the tile and of ``table``.
-        width: Number of columns.
-        weights: Weight of each row, (at least ``in_fours(rows.size)``, LANES); beyond the rows it is overwritten.
-        table: Finite, (num_nodes, at least ``low + width``).
-        rows: Which rows of ``table``.
-    """
-    tile, last = output.tile, rows.size - 1
-    weights[rows.size : in_fours(rows.size)] = ZERO
-    for start in range(0, rows.size, 4):
-        w = weights[start : start + 4].reshape(-1)
-        t0, t1 = table[rows[start]], table[rows[min(start + 1, last)]]
-        t2, t3 = table[rows[min(start + 2, last)]], table[rows[min(start + 3, last)]]
-        for c in range(low, low + width):
-            out, x0, x1, x2, x3 = tile[c], t0[c], t1[c], t2[c], t3[c]
-            for i in range(LANES):
-                out[i] = out[i] + w[i] * x0 + w[i + LANES] * x1 + w[i + 2 * LANES] * x2 + w[i + 3 * LANES] * x3
-
-
-@kernel
-def add_rows(
-    output: Output, low: int, width: int, weights: Float32Array, table: Float32Array, rows: Int32Array
-) -> None:
-    """Add weighted rows that have lanes, of ``table`` (num_nodes, columns, LANES); otherwise as `add_static`."""
-    tile, last = output.tile, rows.size - 1
-    weights[rows.size : in_fours(rows.size)] = ZERO
-    for start in range(0, rows.size, 4):
-        w = weights[start : start + 4].reshape(-1)
-        t0, t1 = table[rows[start]], table[rows[min(start + 1, last)]]
-        t2, t3 = table[rows[min(start + 2, last)]], table[rows[min(start + 3, last)]]
-        for c in range(low, low + width):
-            out, x0, x1, x2, x3 = tile[c], t0[c], t1[c], t2[c], t3[c]
-            for i in range(LANES):
-                out[i] = (
-                    out[i] + w[i] * x0[i] + w[i + LANES] * x1[i] + w[i + 2 * LANES] * x2[i] + w[i + 3 * LANES] * x3[i]
-                )
-
-
-@inlined
-def in_fours(number: int) -> int:
-    """Return ``number``, rounded up to a multiple of four."""
-    return number + (-number) % 4
-
-
-@kernel
-def add_one_static(output: Output, low: int, width: int, weight: Float32Array, row: Float32Array) -> None:
-    """Add one weighted row that is the same in every lane; see `add_static`."""
-    for c in range(low, low + width):
-        out, x = output.tile[c], row[c]
-        for i in range(LANES):
-            out[i] += weight[i] * x
-
-
-@kernel
-def add_one(output: Output, low: int, width: int, weight: Float32Array, row: Float32Array) -> None:
-    """Add one weighted row that has lanes; see `add_rows`."""
-    for c in range(low, low + width):
-        out, x = output.tile[c], row[c]
-        for i in range(LANES):
-            out[i] += weight[i] * x[i]
