@@ -13,7 +13,7 @@ from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
 from graycert.metrics.ratios import certified_accuracy, certified_ratio
 from graycert.runs.config_file import config_text, stored_arrays
-from graycert.runs.words import percent
+from graycert.runs.shares import percent
 
 if TYPE_CHECKING:
     import pandas as pd

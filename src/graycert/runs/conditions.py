@@ -11,7 +11,7 @@ import numpy as np
 from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
 from graycert.metrics.ratios import certified_accuracy, certified_ratio
-from graycert.runs.words import percent, percent_upward
+from graycert.runs.shares import percent, percent_upward
 from graycert.setup import Setup
 
 QUANTITIES = {
