@@ -165,7 +165,8 @@ def trained(
 
 def labelled(data: Data, mask: str) -> Tensor:
     """Return the accounts of a part whose label is known."""
-    return data[mask] & (data.y >= 0)
+    chosen: Tensor = data[mask] & (data.y >= 0)
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,8 @@ class Found:
 def plain(model: nn.Module, data: Data) -> Tensor:
     """Return the predictions without smoothing."""
     with torch.no_grad():
-        return model.eval()(data.x, data.edge_index).argmax(dim=1)
+        found: Tensor = model.eval()(data.x, data.edge_index).argmax(dim=1)
+    return found
 
 
 @dataclass(frozen=True)
