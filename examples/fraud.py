@@ -158,7 +158,7 @@ def trained(
         stop_on="balanced accuracy",
         learning_rate=0.01,
         max_epochs=max_epochs,
-        patience=20,
+        patience=15,
     )
     return model
 
@@ -219,7 +219,7 @@ class Outcome:
     certificates: graycert.Certificates
 
 
-def certified(data: Data, *, max_epochs: int = 60, settings: Pairs = SETTINGS, training: Pairs = TRAINING) -> Outcome:
+def certified(data: Data, *, max_epochs: int = 40, settings: Pairs = SETTINGS, training: Pairs = TRAINING) -> Outcome:
     """Choose on the validation accounts, certify the test accounts, and print what comes of it."""
     test, rare = labelled(data, "test_mask"), data.class_names[FRAUD]
     nothing = graycert.InterceptionSmoothing(p_delete=0, p_ablate=0)
