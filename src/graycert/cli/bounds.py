@@ -224,6 +224,7 @@ def _upward(value: float) -> str:
 
 
 def _frame(found: "DeltaBounds", data: Any) -> Any:
+    import numpy as np
     import pandas as pd
 
     from graycert.bounds import largest_certifiable_radius
@@ -234,7 +235,7 @@ def _frame(found: "DeltaBounds", data: Any) -> Any:
         columns["node_id"] = [str(node_ids[index]) for index in found.targets]
     largest = largest_certifiable_radius(found.delta_upper)
     columns |= {
-        "largest_radius": largest,
+        "largest_radius": np.minimum(largest, found.num_eligible),
         "whole_field": largest >= found.num_eligible,
         "num_eligible": found.num_eligible,
         "receptive_field_size": found.receptive_field_size,
