@@ -67,7 +67,7 @@ def test_what_became_of_each_target():
 def test_whole_fields_and_limits_are_no_losses():
     """With fewer eligible nodes the same prediction has a smaller radius, and holds whatever all of them do."""
     more = result([5, 8, 8, 3, 3, 3])
-    fewer = result([2, 2, 2, 3, 3, 1], eligible=2)
+    fewer = result([2, 2, 2, 2, 2, 1], eligible=2)
     assert list(changes(more.compare(fewer)).values()) == ["better", "same", "same", "better", "better", "worse"]
     far, near = result([8, 5, 4, 3, 2, 1]), result([4, 4, 4, 3, 2, 1], max_radius=4, delta_upper=None)
     found = far.compare(near)
