@@ -264,6 +264,10 @@ def certified(data: Data, *, max_epochs: int = 40, settings: Pairs = SETTINGS, t
     print(f"  the same, smoothed           {outcome.smoothed}: {kept:.2f} of those that it finds as trained")
     for radius, share in outcome.certified.items():
         print(f"  whatever {radius} others do         {share:6.1%} found")
+    print(f"\nWho matters:\n{certificates.protect_first(data, top=10)}")
+    print("\nConditions for tonight's run:")
+    for verdict in certificates.judge(f"correct@1[{rare}]=0.5", f"accuracy[{rare}]=0.9", "abstained=0.05"):
+        print(f"  {verdict}")
     return outcome
 
 
