@@ -37,7 +37,8 @@ class Execution:
         engine: "auto" draws with compiled kernels where the model is known for certain, else with PyTorch; "compiled"
             refuses other models; "torch" never compiles.
         batch_size: Draws per forward pass of a model without compiled kernels; default from a memory budget.
-        memory: Bytes that drawing may take; default a quarter of what the machine has free. Votes do not depend on it.
+        memory: Bytes that drawing with compiled kernels may take, refused if they need more; default a quarter of what
+            the machine has free. Votes do not depend on it.
         progress: Show a progress bar on standard error if it is a terminal.
         say: Called with plain-words sentences before long work: what can be certified at best, and if kernels have to
             be compiled first. By default nothing is said, except a warning where nothing can be certified.

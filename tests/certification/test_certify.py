@@ -324,3 +324,6 @@ def test_the_memory_budget_is_stated_and_changes_no_vote(tmp_path):
     assert (stored.memory_budget, stored.memory_planned) == (budgets[0], found[0].setup.memory_planned)
     with pytest.raises(InvalidParameterError, match="`memory` must be"):
         graycert.Execution(memory=0)
+    least = graycert.Execution(memory=1, engine="compiled")
+    with pytest.raises(InvalidParameterError, match=r"`memory` must be at least [\d,]+ bytes .*, got 1\."):
+        graycert.certify(model, data, **asked, execution=least)

@@ -15,7 +15,7 @@ from graycert.bounds import PATH_BOUNDS, check_bound, evaluate_bounds
 from graycert.bounds.single_source_matrix import single_source_matrix
 from graycert.bounds.two_level import load_kernels
 from graycert.draws import UntilDecided
-from graycert.errors import UnsoundSetupError
+from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.rules.event_search import search
@@ -108,7 +108,9 @@ class InterceptionMethod(Method):
                 )
 
         engine = engine_for(problem.targets)
-        setup = classified(problem, num_classes=engine.num_classes, engine=engine.name, **_planned(engine))
+        setup = classified(
+            problem, num_classes=engine.num_classes, engine=engine.name, **_planned(engine, where.memory)
+        )
         if isinstance(setup.draws, UntilDecided):
             return setup, draw_until_decided(problem, found.arrays["delta_upper"], engine, engine_for)
         draws = the_draws(problem)
@@ -191,11 +193,21 @@ def _refuse_far_values(problem: Problem) -> None:
         ).require()
 
 
-def _planned(engine: Any) -> dict[str, int]:
-    """Return what an engine that plans its memory has planned."""
+def _planned(engine: Any, asked: int | None) -> dict[str, int]:
+    """Return what an engine that plans its memory has planned.
+
+    Raises:
+        InvalidParameterError: If even the least that it could plan is more than was ``asked`` for.
+    """
     if not isinstance(engine, CompiledEngine):
         return {}
-    return {"memory_budget": engine.plan.budget, "memory_planned": engine.plan.num_bytes}
+    needed = engine.plan.num_bytes
+    if asked is not None and needed > asked:
+        raise InvalidParameterError(
+            f"`memory` must be at least {needed:,} bytes for these targets, however few draws lie side by side, got "
+            f"{asked:,}. Give more, or certify the targets in parts."
+        )
+    return {"memory_budget": engine.plan.budget, "memory_planned": needed}
 
 
 def _resolved(setup: Setup) -> Threat:
