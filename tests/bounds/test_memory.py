@@ -32,6 +32,28 @@ def test_a_hub_with_20_000_leaves(bound):
     assert found.worst_set(0, 3).size == 3
 
 
+@pytest.mark.parametrize("bound", ["multiplicative", "auto"])
+def test_a_hub_with_a_million_leaves(bound):
+    arguments = {
+        "smoothing": InterceptionSmoothing(p_delete=0.31, p_ablate=0.794),
+        "threat": NodeFeatureThreat(min_distance=1),
+        "num_layers": 2,
+        "max_radius": None,
+        "bound": bound,
+    }
+    delta_bounds(star_graph(4), [0, 1], **arguments)  # compiles
+    graph = star_graph(10**6)
+    tracemalloc.start()
+    try:
+        found = delta_bounds(graph, [0, 1, 2], **arguments, num_threads=2)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 400 * 2**20  # the graph has 16 MB
+    assert (found.delta_upper[:, -1] >= 0.5).all()
+    assert (np.diff(found.delta_upper, axis=1) >= 0).all()
+
+
 def test_limits_shrink_with_the_number_of_targets_but_not_below_the_default_radius():
     assert memory_limits(10**7) == {"farthest": 20, "most_sets": 20}
     assert memory_limits(1)["farthest"] == 2_048
