@@ -1,7 +1,8 @@
 """Train GraphSAGE, and GATv2 with edge attributes, in mini-batches under random interception, then certify every node.
 
 ``python examples/mini_batches.py`` makes a graph of 50,000 nodes, trains both models with `NeighborLoader`, certifies
-all nodes, and prints accuracy, certified share, time and memory. ``--nodes`` and ``--epochs`` make it smaller.
+all nodes, and prints accuracy, certified share, time and memory. ``--nodes``, ``--epochs`` and ``--draws`` make it
+smaller.
 
 `NeighborLoader` samples with pyg-lib or torch-sparse. Neither can be installed from PyPI alone, so where both are
 missing the loader is given `InNeighborSampler`, which does the same in plain PyTorch.
@@ -215,12 +216,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=50_000)
     parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--draws", type=int, default=1_000, help="a fifth as many choose the class")
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     arguments = parser.parse_args()
     data = generated_graph(arguments.nodes)
     sampler = "pyg-lib or torch-sparse" if HAS_SAMPLER else "InNeighborSampler"
     print(f"{data.num_nodes:,} nodes, {data.num_edges:,} edges; NeighborLoader samples with {sampler}")
-    for name in MODELS:
-        out = run(name, data, epochs=arguments.epochs, draws=graycert.Draws(num_selection=200, num_estimation=1_000))
+    draws = graycert.Draws(num_selection=max(1, arguments.draws // 5), num_estimation=arguments.draws)
+    for name in arguments.models:
+        out = run(name, data, epochs=arguments.epochs, draws=draws)
         found = out.certificates
         right = torch.from_numpy(found.prediction.copy()) == data.y
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
