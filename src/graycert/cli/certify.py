@@ -125,6 +125,7 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
         "threat": threat,
         "draws": asked.draws,
         "rule": asked.rule,
+        "edge_inputs": config.edge_inputs,
         **config.model_dump(include={"bound", "alpha", "simultaneous", "max_radius", "seed", "num_layers"}),
     }
     _refuse(chosen, data, nodes, arguments, asked.conditions)

@@ -104,6 +104,18 @@ class TrainingConfig(ModelConfig):
     test_fraction: Annotated[Level, Field(description="Share of the labelled nodes to test on.")] = 0.1
     train_p_delete: Annotated[Probability, Field(description="Chance of deleting an edge while training.")] = 0.01
     train_p_ablate: Annotated[Probability, Field(description="Chance of ablating a node while training.")] = 0.6
+    without_edge_inputs: Annotated[
+        bool,
+        NO_NEGATIVE,
+        Field(
+            description="Give a class of yours no values per edge, though it takes some: files and tables keep none."
+        ),
+    ] = False
+
+    @property
+    def edge_inputs(self) -> tuple[str, ...] | None:
+        """What `graycert.certify` is told of values per edge: that there are none, or nothing."""
+        return () if self.without_edge_inputs else None
 
 
 class TrainConfig(TrainingConfig):

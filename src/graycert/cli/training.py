@@ -21,6 +21,7 @@ def train_model(config: TrainingConfig, model: Any, split: Any, console: Console
         max_epochs=config.max_epochs,
         patience=config.patience,
         seed=config.seed,
+        edge_inputs=config.edge_inputs,
         progress=console.progress,
     )
     console.say(

@@ -66,6 +66,7 @@ def _run(config: TuneConfig, console: Console) -> int:
         "draws": made(Draws, config, defaults={Draws: DRAWS.stored()[0]}),
         "settings": _pairs("settings", config.settings),
         "training": _pairs("training", config.training),
+        "edge_inputs": config.edge_inputs,
         **config.model_dump(include={"want", "sampler", "budget", "alpha", "seed", "num_layers"}),
     }
     out = _destination(config)
@@ -200,4 +201,5 @@ def _certify_line(config: TuneConfig, tuning: "Tuning", out: Path, *, trains: bo
     for name in ("seed", "split", "per_class", "test_fraction", "num_layers", "alpha"):
         if name in config.model_fields_set:
             words += [f"--{name.replace('_', '-')}", str(getattr(config, name))]
+    words += ["--without-edge-inputs"] if config.without_edge_inputs else []
     return shlex.join(words)

@@ -111,7 +111,8 @@ def refuse_unsaid(model: Any, data: Any) -> None:
     raise UnsoundSetupError(
         "edge-inputs-unsaid",
         f"`data` has {listed}, and `forward` {why}: called without it, the model may be another one than was trained. "
-        f"Say which values per edge it is to be given: edge_inputs={line}, or edge_inputs=() for none.",
+        f"Say which values per edge it is to be given: edge_inputs={line}, or edge_inputs=() (--without-edge-inputs) "
+        "for none.",
     )
 
 

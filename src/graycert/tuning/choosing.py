@@ -2,7 +2,7 @@
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from graycert._validation import check_choice, check_seed
 from graycert.draws import Draws
 from graycert.errors import InvalidParameterError
 from graycert.graph import fingerprint_of
+from graycert.graph.values_per_edge import EdgeInputNames
 from graycert.reproduction.job import silent
 from graycert.reproduction.lab import Lab
 from graycert.reproduction.pool import this_process
@@ -62,7 +63,7 @@ def tune(
     seed: int = 0,
     num_layers: int | None = None,
     ablation_token: "Tensor | None" = None,
-    edge_inputs: Sequence[str] | None = None,
+    edge_inputs: EdgeInputNames | None = None,
     directory: str | Path | None = None,
     execution: "Execution | None" = None,
     progress: bool = False,
@@ -241,7 +242,7 @@ def _question(model: Any, data: Any, nodes: IntArray, terms: Mapping[str, Any]) 
     is_module = isinstance(model, nn.Module)
     told = {
         "model": weights_sha256(model) if is_module else f"{model.__module__}.{getattr(model, '__qualname__', '')}",
-        "graph": fingerprint_of(data, tuple(terms["edge_inputs"] or ())),
+        "graph": fingerprint_of(data, terms["edge_inputs"] or ()),
         "threat": {"name": terms["threat"].name, **threat_values},
         "draws": terms["draws"].stored()[0],
         "arrays": digest.hexdigest(),
