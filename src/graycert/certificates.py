@@ -190,7 +190,8 @@ class Certificates:
     radius_by_distance: IntArray | None = array_field(
         "int",
         ("targets", "distances"),
-        "Certified radius if hostile nodes were at least min_distance + 1, + 2, ... hops away, up to num_layers.",
+        "Certified radius if hostile nodes were at least min_distance + 1, + 2, ... hops away, up to num_layers; "
+        "beyond the nodes that could be hostile where all of them may be.",
         stage="graph",
         optional=True,
         at_least=-1,

@@ -183,10 +183,14 @@ def test_with_a_skip_connection_the_model_as_trained_is_what_forward_returns():
 def test_radii_by_distance_are_those_of_again(case):
     c, data = made(case), small_graph()
     farther = c.again(data, threat=dataclasses.replace(c.setup.threat, min_distance=2))
-    assert c.radius_by_distance.tolist() == farther.radius[:, None].tolist()
+    assert np.minimum(c.radius_by_distance[:, 0], farther.num_eligible).tolist() == farther.radius.tolist()
+    assert (c.radius_by_distance[:, 0] >= np.minimum(c.radius, c.num_eligible)).all()  # farther is never worse
     assert farther.radius_by_distance is None
     correct = (c.prediction == c.labels) & (c.radius >= 0)
-    expected = [[int((correct & (radius >= rho)).sum()) for rho in (1, 3)] for radius in (c.radius, farther.radius)]
+    expected = [
+        [int((correct & (each.radius >= np.minimum(rho, each.num_eligible))).sum()) for rho in (1, 3)]
+        for each in (c, farther)
+    ]
     assert [each["certified"] for each in summary_record(c)["cost"]["distances"]] == expected
     assert "By distance of hostile nodes" in c.summary()
 

@@ -46,8 +46,8 @@ class Cost:
         total: All targets that are counted.
         classes: By true class (class as trained, without labels); those that no target has are left out.
         degrees: By in-degree: 0, 1, 2 to 3, 4 to 7, ...; empty bins are left out.
-        distances: Correct and certified at each of `COST_RADII` if hostile nodes are farther and farther away, the
-            distance of the threat first; empty where that is not known.
+        distances: Correct and certified, or the whole field, at each of `COST_RADII` if hostile nodes are farther
+            and farther away, the distance of the threat first; empty where that is not known.
         same_as_trained: Targets whose smoothed prediction is that of the model as trained, of all targets; or None.
         num_targets: All targets.
     """
@@ -102,7 +102,8 @@ def cost_of(
         as_trained: Class by the model without smoothing, -1 where its scores single out none.
         without_messages: The same on the graph without edges.
         in_degree: Nodes with an edge into the target.
-        radius_by_distance: Radius if hostile nodes are farther away, shape (num_targets, num_distances).
+        radius_by_distance: Radius if hostile nodes are farther away, beyond their number where all of them may be
+            hostile, shape (num_targets, num_distances).
 
     Raises:
         InvalidParameterError: If arrays differ in length.
@@ -151,15 +152,20 @@ def cost_of(
         total=group(0, everything),
         classes=tuple(each for each in by_class if each.targets),
         degrees=tuple(each for each in by_degree if each.targets),
-        distances=() if radius_by_distance is None else _by_distance(correct & counted, radius, radius_by_distance),
+        distances=()
+        if radius_by_distance is None
+        else _by_distance(correct & counted, radius, num_eligible, radius_by_distance),
         same_as_trained=same,
         num_targets=int(prediction.size),
     )
 
 
-def _by_distance(correct: BoolArray, radius: IntArray, farther: IntArray) -> tuple[tuple[int, ...], ...]:
-    radii = np.column_stack([radius, farther]).T
-    return tuple(tuple(int(np.count_nonzero(correct & (row >= rho))) for rho in COST_RADII) for row in radii)
+def _by_distance(
+    correct: BoolArray, radius: IntArray, num_eligible: IntArray, farther: IntArray
+) -> tuple[tuple[int, ...], ...]:
+    holds = [[radius >= np.minimum(rho, num_eligible) for rho in COST_RADII]]
+    holds += [[radii >= rho for rho in COST_RADII] for radii in farther.T]
+    return tuple(tuple(int(np.count_nonzero(correct & each)) for each in row) for row in holds)
 
 
 def _bins(in_degree: IntArray) -> list[int]:

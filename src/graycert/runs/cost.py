@@ -125,7 +125,7 @@ def _by_distance(c: Certificates, found: Cost) -> CostTable:
     )
     return CostTable(
         title="By distance of hostile nodes",
-        columns=("hops away", *(f"certified, ρ = {radius}" for radius in COST_RADII)),
+        columns=("hops away", *(f"certified or whole field, ρ = {radius}" for radius in COST_RADII)),
         rows=rows,
         note="The same if every hostile node is at least so many hops away; the first row is the threat.",
     )

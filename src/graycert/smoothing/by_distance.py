@@ -27,7 +27,8 @@ def radii_by_distance(problem: Problem, drawn: Mapping[str, NDArray[Any]]) -> Ar
 
     Returns:
         ``radius_by_distance``, int64, shape (num_targets, num_distances): column i is for distance min_distance + 1 +
-        i, the last one for the number of steps of the model. Nothing where the threat knows no distance, no farther
+        i, the last one for the number of steps of the model; beyond the nodes that could be hostile where all of them
+        may be. Nothing where the threat knows no distance, no farther
         node can be heard, the conclusion is more than a look at numbers of votes, or there are more than
         `MOST_TARGETS`.
     """
@@ -47,5 +48,5 @@ def radii_by_distance(problem: Problem, drawn: Mapping[str, NDArray[Any]]) -> Ar
         farther = problem.with_setup(threat=dataclasses.replace(threat, min_distance=distance))
         found = setup.smoothing.method.from_graph(farther)
         concluded = setup.smoothing.method.conclude(farther, found, drawn)
-        radii.append(np.minimum(concluded["radius"], found.arrays["num_eligible"]))
+        radii.append(concluded["radius"])
     return {"radius_by_distance": np.stack(radii, axis=1)}
