@@ -36,7 +36,8 @@ def _estimated(setup: Setup) -> list[str]:
         f"α = {setup.alpha}. Chances add up over {'calls' if setup.simultaneous else 'targets and calls'}.",
         f"Of a certified target under attack: g keeps its class c, and a call on the attacked graph returns c or "
         f"abstains, but with the chance α = {setup.alpha} of that call (and the certificate itself is wrong with the "
-        "chance α of its own). An attack within the radius can thus make a call abstain, but it changes no decision. "
+        "chance α of its own). An attack within the radius can thus make a call abstain, but not decide otherwise: say "
+        "what is done where a call abstains. "
         "Trained weights and draws are assumed to be out of the adversary's hands: whoever knows the seed of a call "
         "before they choose their features can look for features that err on these draws.",
     ]

@@ -68,13 +68,21 @@ def cost_paragraphs(c: Certificates) -> tuple[str, ...]:
             f"{len(c):,} targets the smoothed classifier predicts what the model as trained predicts."
         )
     if found.labelled and found.total.without_messages is not None:
-        more = found.total.without_messages > found.total.smoothed
         paragraphs.append(
             "To compare with: the same model without messages (on the graph without edges, from each target's own "
-            f"features) predicts {percent(found.total.without_messages, found.total.targets)} correctly"
-            + (": more than the smoothed classifier. What is smoothed loses more than messages gain." if more else ".")
+            f"features) predicts {percent(found.total.without_messages, found.total.targets)} correctly, whatever all "
+            f"other nodes do.{_better_alone(found.total)}"
         )
     return tuple(paragraphs)
+
+
+def _better_alone(total: GroupCost) -> str:
+    """Say what of the smoothed classifier the model without messages beats, to which no other node can do anything."""
+    alone = total.without_messages or 0
+    if alone > total.smoothed:
+        return " That is more than the smoothed classifier: smoothing loses more than messages gain."
+    beaten = [radius for radius, count in zip(COST_RADII, total.whole_field, strict=True) if count < alone]
+    return f" That is more than is certified at ρ = {beaten[0]}." if beaten else ""
 
 
 def cost_tables(c: Certificates) -> tuple[CostTable, ...]:

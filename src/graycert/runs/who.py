@@ -248,6 +248,8 @@ def _gain(each: TrustGain, total: int) -> str:
             f"Trusting {who}: {delta}. The smoothing shows the features of trusted nodes, so that votes would be "
             "others: certify again to see radii."
         )
+    if not each.rising:
+        return f"Trusting {who}, from the same votes: no target's radius rises; {delta}."
     held = ", ".join(
         f"{percent(before, total)} -> {percent(after, total)} hold against any {radius}"
         for before, after, radius in zip(each.held_before, each.held_after, COST_RADII, strict=True)

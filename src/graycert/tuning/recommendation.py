@@ -13,7 +13,7 @@ def recommended(trials: "pd.DataFrame", want: Want, *, prefix: str) -> tuple[int
     """Return the row to recommend, and whether it reaches what is wanted; else no setting does, and it is the closest.
 
     Of several settings that reach an accuracy the one with most certified and correct nodes is taken, at radius 1, then
-    3, then 5; of several that reach a radius the most accurate one.
+    3, then 5; of several that reach a radius the most accurate one; of several that come equally close the same.
 
     Args:
         trials: A row per setting, with the columns of `Measures`.
@@ -34,7 +34,6 @@ def recommended(trials: "pd.DataFrame", want: Want, *, prefix: str) -> tuple[int
         closeness, order = accuracy, [*certified, f"{prefix}accuracy"]
         reached = accuracy.copy().astype(bool)
         reached[:] = within_accuracy(accuracy.to_numpy(), margin=LOSS)
-    if not reached.any():
-        return int(closeness.to_numpy().argmax()), False
-    best = trials[reached].sort_values(order, ascending=False, kind="stable")
-    return int(best.index[0]), True
+    among = reached if reached.any() else closeness == closeness.max()
+    best = trials[among].sort_values(order, ascending=False, kind="stable")
+    return int(best.index[0]), bool(reached.any())
