@@ -64,6 +64,7 @@ def test_instance_norm_without_statistics_is_refused(norm, data):
         certify(Sandwich(norm), data)
 
 
+@pytest.mark.filterwarnings("ignore:Nothing can be certified")
 @pytest.mark.parametrize("threat", [NodeDeletionThreat, NodeInsertionThreat])
 def test_nothing_is_said_about_the_number_of_nodes_of_a_model_that_divides_by_it(threat, data):
     with pytest.raises(UnsoundSetupError, match="number of nodes"):

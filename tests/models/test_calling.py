@@ -526,7 +526,7 @@ class TestLazyAndPadded:
         data, model = zoo_graph(), Lazy()
         with pytest.raises(graycert.InvalidParameterError, match="made at the first call") as refused:
             certified(model, data)
-        assert "model(data.x, data.edge_index) once" in str(refused.value)
+        assert "model(data.x, data.edge_index), of a HeteroData" in str(refused.value)
         model(data.x, data.edge_index)
         assert certified(model, data).setup.num_layers == 1
 

@@ -84,8 +84,10 @@ def check_can_certify(
     deltas = check_delta_upper(delta_upper, num_targets=rows)
     margin = _best_margin(num_estimation, num_classes, alpha, rule)
     best = certified_radius(np.full(rows, margin), deltas)
+    attackable = deltas
     if num_eligible is not None:
-        best = np.minimum(best, check_integer_array("num_eligible", num_eligible, ndim=1, at_least=0))
+        eligible = check_integer_array("num_eligible", num_eligible, ndim=1, at_least=0)
+        best, attackable = np.minimum(best, eligible), deltas[eligible > 0]
     certifiable = np.array([np.count_nonzero(best >= radius) for radius in range(1, deltas.shape[1] + 1)])
     return Foresight(
         num_targets=rows,
@@ -93,7 +95,7 @@ def check_can_certify(
         can_predict=margin > 0.0,
         best_radius=best,
         certifiable=certifiable.astype(np.int64),
-        in_words=_in_words(margin, best, deltas, num_estimation, alpha),
+        in_words=_in_words(margin, best, attackable, num_estimation, alpha),
     )
 
 
@@ -110,14 +112,14 @@ def _in_words(
     margin: float, best: NDArray[np.int64], deltas: NDArray[np.float64], num_estimation: int, alpha: float
 ) -> str:
     samples = f"even if all n1 = {num_estimation:,} estimation votes of a target agree"
-    smallest = float(deltas[:, 0].min())
     if margin <= 0.0:
         return (
             f"Nothing can be predicted: {samples}, α = {alpha:g} is too strict to tell the classes apart, "
             "so every target abstains. Raise n1 (`num_estimation`) or `alpha`."
         )
-    if best.max() < 1 and margin > 2.0 * smallest:
+    if not deltas.size:
         return "Nobody could attack: for no target is there a node that may be hostile."
+    smallest = float(deltas[:, 0].min())
     if best.max() < 1:
         advice = "Raise n1 (`num_estimation`)."
         if smallest >= 0.5:

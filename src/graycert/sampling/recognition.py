@@ -72,7 +72,10 @@ def recognise(model: nn.Module) -> list[Operation]:
     elif type(model) is AdaptedClassifier:
         operations = _of_adapted(model)
     else:
-        kinds = {each.kind for each in inspect.signature(type(model).forward).parameters.values()}
+        try:
+            kinds = {each.kind for each in inspect.signature(model.forward).parameters.values()}
+        except (TypeError, ValueError) as error:  # compiled code, as of TorchScript
+            raise UnknownModelError("has a forward pass without a signature") from error
         any_number = bool(kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD})  # fx unpacks none
         operations = _traced_apart(_Returned(model) if any_number else model)
     if not any(isinstance(operation, Aggregation) for operation in operations):

@@ -14,6 +14,9 @@ from graycert.threats import NodeFeatureThreat
 MOST_TARGETS = 10_000
 """Of more targets the bounds are not computed once more for each distance."""
 
+MOST_DISTANCES = 8
+"""Of more distances none is looked at: a model of so many steps hears the whole graph."""
+
 
 def radii_by_distance(problem: Problem, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
     """Conclude again for each larger smallest distance of hostile nodes at which one could still be heard.
@@ -27,10 +30,9 @@ def radii_by_distance(problem: Problem, drawn: Mapping[str, NDArray[Any]]) -> Ar
 
     Returns:
         ``radius_by_distance``, int64, shape (num_targets, num_distances): column i is for distance min_distance + 1 +
-        i, the last one for the number of steps of the model; beyond the nodes that could be hostile where all of them
-        may be. Nothing where the threat knows no distance, no farther
-        node can be heard, the conclusion is more than a look at numbers of votes, or there are more than
-        `MOST_TARGETS`.
+        i, up to the number of steps of the model; beyond the nodes that could be hostile where all of them may be.
+        Nothing where the threat knows no distance, no farther node can be heard, the conclusion is more than a look at
+        numbers of votes, or there are more than `MOST_TARGETS` or `MOST_DISTANCES`.
     """
     setup, threat = problem.setup, problem.threat
     if (
@@ -40,7 +42,7 @@ def radii_by_distance(problem: Problem, drawn: Mapping[str, NDArray[Any]]) -> Ar
         or setup.smoothing.needs_graph
         or setup.the_rule.needs not in ("counts", "batches")
         or problem.targets.size > MOST_TARGETS
-        or threat.min_distance >= problem.num_layers
+        or not 0 < problem.num_layers - threat.min_distance <= MOST_DISTANCES
     ):
         return {}
     radii = []

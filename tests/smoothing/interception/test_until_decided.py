@@ -58,8 +58,10 @@ def test_is_the_composition_of_its_parts(engine):
     for first in range(0, 400, 50):
         votes = drawing.votes(3, Purpose.ESTIMATION, num_samples=50, first_sample=first)
         expected.update(votes * expected.undecided[:, None])
-    for name in ("prediction", "radius", "status", "num_samples", "undecided"):
+    for name in ("prediction", "num_samples", "undecided"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_array_equal(found.radius, np.minimum(expected.radius, found.num_eligible))
+    np.testing.assert_array_equal(found.whole_field, expected.radius >= found.num_eligible)
     for row in range(14):  # a target got the first votes of the stream, which certify would count
         first = drawing.votes(3, Purpose.ESTIMATION, num_samples=int(found.num_samples[row]))[row]
         assert found.estimation_votes[row].tolist() == first.tolist()
@@ -108,7 +110,8 @@ def test_sampling_ends_with_the_last_undecided_target(drawn):
     assert not found.undecided.any()
     assert found.num_samples.max() < 100_000
     assert len(drawn) == 1 + found.num_samples.max() // 50
-    assert set(found.radius.tolist()) <= {-1, 3}
+    assert set(found.radius.tolist()) <= {-1, 0}  # nobody could attack
+    assert found.whole_field.tolist() == (found.radius >= 0).tolist()
     assert certified(max_estimation=1, batch=50).num_samples.tolist() == [1] * 14
     assert certified(max_estimation=120).num_samples.max() == 120  # the last batch is shorter
 
