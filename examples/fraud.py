@@ -261,7 +261,7 @@ def certified(data: Data, *, max_epochs: int = 40, settings: Pairs = SETTINGS, t
     print(f"  features alone (MLP)         {outcome.alone}")
     print(f"  GraphSAGE trained plainly    {outcome.without}")
     print(f"  the chosen one as trained    {outcome.as_trained}")
-    print(f"  the same, smoothed           {outcome.smoothed}: {kept:.2f} times as many as as trained")
+    print(f"  the same, smoothed           {outcome.smoothed}: {kept:.2f} of what it finds as trained")
     for radius, share in outcome.certified.items():
         print(f"  whatever {radius} others do         {share:6.1%} found")
     print(f"\nWho matters:\n{certificates.protect_first(data, top=10)}")
