@@ -7,24 +7,11 @@ import sys
 import typing
 from pathlib import Path
 
-from graycert.cli import bounds, certify, compare, datasets, report, reproduce, sweep, train, tune, verify
-from graycert.cli import inspect as inspect_run
+from graycert.cli.commands import every_command
 from graycert.cli.configs import Config
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
-COMMANDS = {
-    "certify": certify.certify_command(),
-    "train": train.train,
-    "tune": tune.tune_command(),
-    "bounds": bounds.bounds_command(),
-    "verify": verify.verify,
-    "inspect": inspect_run.inspect,
-    "compare": compare.compare,
-    "report": report.report,
-    "reproduce": reproduce.reproduce,
-    "sweep": sweep.sweep,
-    "datasets": datasets.datasets,
-}
+COMMANDS = {command.name: command.function for command in every_command()}
 BLOCK = re.compile(r"(<!-- options: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -66,7 +53,7 @@ def _flag(key: str, metadata: list[typing.Any], annotation: object) -> str:
     if annotation is not bool and bool not in typing.get_args(annotation):
         short = [item.alias for item in metadata if getattr(item, "alias", None)]
         return ", ".join(f"`{text}`" for text in (f"--{flag}", *itertools.chain(*short)))
-    negatives = [item.negative for item in metadata if hasattr(item, "negative")]
+    negatives = [item.negative for item in metadata if getattr(item, "negative", None) is not None]
     negative = negatives[0] if negatives else (f"--no-{flag}",)
     return ", ".join(f"`{text}`" for text in (f"--{flag}", *negative))
 

@@ -32,13 +32,13 @@ class UnsoundSetupError(GraycertError):
     """A certificate for this set-up would not hold, so none is issued.
 
     Attributes:
-        slug: Short name of the reason; `docs/messages.md` has one entry per slug.
+        slug: Short name of the reason, for `graycert explain`; `docs/messages.md` has one entry per slug.
     """
 
     exit_status = 3
 
     def __init__(self, slug: str, message: str) -> None:
-        super().__init__(f"{message} [{slug}: see docs/messages.md#{slug}]")
+        super().__init__(f"{message} [{slug}: `graycert explain {slug}`]")
         self.slug = slug
 
 

@@ -20,18 +20,32 @@ class Config(BaseModel):
 
 NO_NEGATIVE = Parameter(negative=())
 
-GROUPS = {
-    name: Group(name, sort_key=number)
-    for number, name in enumerate(("Tables", "Smoothing", "Threat", "Draws", "Conclusion", "Conditions"), start=1)
-}
-"""Headings in the help, for what would be lost among the other options."""
+HEADINGS = (
+    "Graph",
+    "Tables",
+    "Model",
+    "Training",
+    "Smoothing",
+    "Threat",
+    "Draws",
+    "Conclusion",
+    "Conditions",
+    "Machine",
+)
+GROUPS = {name: Group(name, sort_key=number) for number, name in enumerate(HEADINGS, start=1)}
+"""Headings in the help, in this order; what has none stands first."""
+IN_GRAPH, IN_MODEL, IN_TRAINING, IN_MACHINE = (
+    Parameter(group=GROUPS[name]) for name in ("Graph", "Model", "Training", "Machine")
+)
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Level = Annotated[float, Field(gt=0.0, lt=1.0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
-NumLayers = Annotated[Count | None, Field(description="Message-passing steps. Default: 2, or those of the model.")]
+NumLayers = Annotated[
+    Count | None, IN_MODEL, Field(description="Message-passing steps. Default: 2, or those of the model.")
+]
 
 
 InTables = Annotated[str | None, Parameter(group=GROUPS["Tables"])]
@@ -65,16 +79,19 @@ class GraphConfig(Config):
     separator: InTables = Field(
         default=None, description="Between values: a character, or comma, semicolon, tab, blank or bar. Default: found."
     )
-    data_root: Annotated[str | None, Field(description="Folder with graph files; else GRAYCERT_DATA.")] = None
+    data_root: Annotated[str | None, IN_GRAPH, Field(description="Folder with graph files; else GRAYCERT_DATA.")] = None
     undirected: Annotated[
         bool | None,
+        IN_GRAPH,
         Parameter(negative="--directed"),
         Field(description="Add the reverse of every edge, or leave edges directed. Named graphs: as in the paper."),
     ] = None
-    drop_self_loops: Annotated[bool | None, Field(description="Remove edges from a node to itself.")] = None
-    coalesce: Annotated[bool | None, Field(description="Merge parallel edges.")] = None
-    largest_component: Annotated[bool | None, Field(description="Keep only the largest component.")] = None
-    binarize: Annotated[bool | None, Field(description="Replace each feature by 1 where it is > 0, else 0.")] = None
+    drop_self_loops: Annotated[bool | None, IN_GRAPH, Field(description="Remove edges from a node to itself.")] = None
+    coalesce: Annotated[bool | None, IN_GRAPH, Field(description="Merge parallel edges.")] = None
+    largest_component: Annotated[bool | None, IN_GRAPH, Field(description="Keep only the largest component.")] = None
+    binarize: Annotated[
+        bool | None, IN_GRAPH, Field(description="Replace each feature by 1 where it is > 0, else 0.")
+    ] = None
 
 
 class ModelConfig(GraphConfig):
@@ -82,30 +99,39 @@ class ModelConfig(GraphConfig):
 
     split: Annotated[
         Literal["inductive", "transductive"],
+        IN_TRAINING,
         Field(description="inductive (held-out nodes are not in the training graph) or transductive."),
     ] = "inductive"
-    per_class: Annotated[Count, Field(description="Training nodes, and validation nodes, of each class.")] = 20
+    per_class: Annotated[
+        Count, IN_TRAINING, Field(description="Training nodes, and validation nodes, of each class.")
+    ] = 20
     seed: Annotated[Seed, Field(description="Seeds the split, the weights, training, and the votes.")] = 0
     model: Annotated[str, Field(description="gat, gcn, gatv2 or sma; or package.module:Class.")] = "gat"
     skip: Annotated[
         bool | None,
+        IN_MODEL,
         Field(description="Add a connection from a node's own features to its output. Default: yes, for a new model."),
     ] = None
     num_layers: NumLayers = None
-    max_epochs: Annotated[Count, Field(description="Limit of training epochs.")] = 1_000
-    patience: Annotated[Count, Field(description="Epochs without improvement before training stops.")] = 50
-    learning_rate: Annotated[Positive, Field(description="Of Adam.")] = 1e-3
-    weight_decay: Annotated[float, Field(ge=0.0, allow_inf_nan=False, description="Of Adam.")] = 5e-4
+    max_epochs: Annotated[Count, IN_TRAINING, Field(description="Limit of training epochs.")] = 1_000
+    patience: Annotated[Count, IN_TRAINING, Field(description="Epochs without improvement before training stops.")] = 50
+    learning_rate: Annotated[Positive, IN_TRAINING, Field(description="Of Adam.")] = 1e-3
+    weight_decay: Annotated[float, IN_TRAINING, Field(ge=0.0, allow_inf_nan=False, description="Of Adam.")] = 5e-4
 
 
 class TrainingConfig(ModelConfig):
     """How a model is trained under smoothing."""
 
-    test_fraction: Annotated[Level, Field(description="Share of the labelled nodes to test on.")] = 0.1
-    train_p_delete: Annotated[Probability, Field(description="Chance of deleting an edge while training.")] = 0.01
-    train_p_ablate: Annotated[Probability, Field(description="Chance of ablating a node while training.")] = 0.6
+    test_fraction: Annotated[Level, IN_TRAINING, Field(description="Share of the labelled nodes to test on.")] = 0.1
+    train_p_delete: Annotated[
+        Probability, IN_TRAINING, Field(description="Chance of deleting an edge while training.")
+    ] = 0.01
+    train_p_ablate: Annotated[
+        Probability, IN_TRAINING, Field(description="Chance of ablating a node while training.")
+    ] = 0.6
     without_edge_inputs: Annotated[
         bool,
+        IN_MODEL,
         NO_NEGATIVE,
         Field(
             description="Give a class of yours no values per edge, though it takes some: files and tables keep none."
@@ -135,7 +161,9 @@ class WeightsConfig(TrainingConfig):
         Field(description="gat, gcn, gatv2 or sma; package.module:Class; or FILE.safetensors from `graycert train`."),
     ] = "gat"
     weights: Annotated[
-        str | None, Field(description="FILE.safetensors for the model. Without it, a named model is trained first.")
+        str | None,
+        IN_MODEL,
+        Field(description="FILE.safetensors for the model. Without it, a named model is trained first."),
     ] = None
 
 
@@ -184,17 +212,22 @@ class CertifyConfig(WeightsConfig):
         Field(description="Also bound how many targets survive one adversary who attacks all of them."),
     ] = False
     device: Annotated[
-        str | None, Field(description="Where votes are drawn: auto, cpu, cuda, cuda:1. Default: cpu.")
+        str | None, IN_MACHINE, Field(description="Where votes are drawn: auto, cpu, cuda, cuda:1. Default: cpu.")
     ] = None
     engine: Annotated[
         Literal["auto", "compiled", "torch"],
+        IN_MACHINE,
         Field(description="What draws: auto, compiled (refuses models without kernels) or torch."),
     ] = "auto"
     batch_size: Annotated[
-        Count | None, Field(description="Draws per forward pass (engine torch). Default: from a memory budget.")
+        Count | None,
+        IN_MACHINE,
+        Field(description="Draws per forward pass (engine torch). Default: from a memory budget."),
     ] = None
     memory: Annotated[
-        Count | None, Field(description="MiB that drawing may take. Default: a quarter of what the machine has free.")
+        Count | None,
+        IN_MACHINE,
+        Field(description="MiB that drawing may take. Default: a quarter of what the machine has free."),
     ] = None
     out: Annotated[str | None, Field(description="Run directory. Default: runs/certify-GRAPH-TIME.")] = None
     overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False

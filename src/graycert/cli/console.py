@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from shutil import get_terminal_size
 from typing import Any
 
 from graycert.errors import InvalidFileError, InvalidParameterError
@@ -67,3 +68,15 @@ def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, left: in
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def markdown(text: str) -> str:
+    """Return Markdown as plain text that fits the terminal, or COLUMNS."""
+    from io import StringIO
+
+    from rich.console import Console as Terminal
+    from rich.markdown import Markdown
+
+    page = StringIO()
+    Terminal(file=page, width=get_terminal_size().columns, color_system=None).print(Markdown(text, hyperlinks=False))
+    return "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").splitlines())

@@ -10,40 +10,29 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 from pydantic import ValidationError
 
 from graycert import __version__
 from graycert._files import is_no_room
 from graycert.cli import console
-from graycert.cli.bounds import bounds_command
-from graycert.cli.certify import certify_command
-from graycert.cli.compare import compare
+from graycert.cli.commands import every_command
 from graycert.cli.config_file import type_problem
-from graycert.cli.datasets import datasets
-from graycert.cli.inspect import inspect
-from graycert.cli.report import report
-from graycert.cli.reproduce import reproduce
-from graycert.cli.sweep import sweep
-from graycert.cli.train import train
-from graycert.cli.tune import tune_command
-from graycert.cli.verify import verify
 from graycert.errors import GraycertError
 
 FAILED, WRONG_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _NEW_OBJECTS = 10_000  # between garbage collections
 
-_HELP = """\
-Prove which predictions of a graph neural network cannot change, even if an adversary controls all features of ρ whole
-nodes.
-
-First steps: `graycert certify` trains a model on the graph that comes with graycert, certifies its test nodes and
-writes a report. `graycert datasets` lists further graphs; `graycert COMMAND --help` explains a command."""
+_HELP = (
+    "Prove which predictions of a graph neural network cannot change, even if an adversary controls all features of ρ "
+    "whole nodes.\n\nFirst steps: `graycert certify` trains a model on the graph that comes with graycert, certifies "
+    "its test nodes and writes a report. `graycert COMMAND --help` explains a command and shows examples."
+)
 
 _EPILOGUE = (
     "Exit status: 0 done; 1 failed while running, or a difference, or a condition that is not met; 2 wrong input; 3 "
-    "the set-up cannot be certified soundly; 130 or 143 interrupted. --debug, or GRAYCERT_DEBUG=1, shows where an "
-    "error comes from."
+    "the set-up cannot be certified soundly (`graycert explain` says why); 130 or 143 interrupted. --debug, or "
+    "GRAYCERT_DEBUG=1, shows where an error comes from."
 )
 
 
@@ -60,20 +49,12 @@ def build_app() -> App:
         print_error=False,
         result_action="return_value",
     )
-    for command in (
-        certify_command(),
-        train,
-        tune_command(),
-        bounds_command(),
-        verify,
-        inspect,
-        compare,
-        report,
-        reproduce,
-        sweep,
-        datasets,
-    ):
-        app.command(command)
+    groups: dict[str, Group] = {}
+    for command in every_command():
+        group = groups.setdefault(command.heading, Group(command.heading, sort_key=len(groups)))
+        examples = "\n".join(("Examples:", *(f"  {line}" for line in command.examples)))
+        app.command(command.function, name=command.name, group=group, help_epilogue=examples)
+    app.register_install_completion_command()
     return app
 
 
