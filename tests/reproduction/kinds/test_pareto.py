@@ -23,7 +23,7 @@ def invented(kind, folder, *, seed=0, failing=()):
     """Store made-up results of all trials but those in ``failing``, numbered through all lines."""
     generator = np.random.default_rng(seed)
     results = Results(folder)
-    jobs = [job for line in kind.lines_of_panels() for job in line.sweep.jobs()]
+    jobs = [job for line in kind.lines_of_panels() for sweep in line.sweeps for job in sweep.jobs()]
     for number, job in enumerate(dict.fromkeys(jobs)):
         if number in failing:
             continue
@@ -71,7 +71,8 @@ def test_figures_share_sweeps():
     assert swept["fig-5b"] <= swept["fig-11"]
     for number in (11, 12, 13, 14):
         assert len(swept["fig-5a"] & swept[f"fig-{number}"]) == 1
-    assert len(set().union(*swept.values())) == 72 + 9 + 3
+    other_splits = 4 * 4  # Figure 5a is on five
+    assert len(set().union(*swept.values())) == 72 + 9 + 3 + other_splits
 
 
 def test_at_small_scale_figures_with_claims_are_trained_as_in_the_paper():
@@ -142,7 +143,7 @@ def test_the_mean_robustness_of_a_front_is_what_it_says():
 def test_measures_say_who_dominates(tmp_path):
     kind = ParetoFronts(datasets=("cora_ml",), architectures=("gat", "gcn"), lines="architecture", num_trials=2)
     results = invented(kind, tmp_path)
-    gat, gcn = (line.sweep.jobs() for line in kind.lines_of_panels())
+    gat, gcn = (line.sweeps[0].jobs() for line in kind.lines_of_panels())
     for jobs, radius, correct in ((gat, 3, 36), (gcn, 2, 35)):
         for shift, job in enumerate(jobs):
             arrays = dict(results[job])
@@ -155,6 +156,45 @@ def test_measures_say_who_dominates(tmp_path):
     assert measures["Cora-ML: GAT"] == pytest.approx((0.025 * 3 / 9 + 0.025 * 4 / 9) / 0.05)  # accuracies 0.9 and 0.875
     assert measures["Cora-ML: GCN"] == pytest.approx(0.025 * 2 / 9 / 0.05)  # 0.875; 0.85 is the end of the margin
     assert measures["Cora-ML: GAT over GCN"] == pytest.approx(measures["Cora-ML: GAT"] - measures["Cora-ML: GCN"])
+
+
+def test_several_splits_are_averaged_trial_by_trial(tmp_path):
+    settings = {"datasets": ("cora_ml",), "architectures": ("gat", "gcn"), "lines": "architecture", "num_trials": 4}
+    several = ParetoFronts(**settings, seeds=(13, 17, 26))
+    results = invented(several, tmp_path)
+    sweeps = [sweep for line in several.lines_of_panels() for sweep in line.sweeps]
+    assert {sweep.seed for sweep in sweeps} == {13}  # the same distributions on every split
+    assert [sweep.training.seed for sweep in sweeps] == [13, 17, 26] * 2
+    tables = several.tables(results)
+
+    splits = [found_on_one_split(settings, sweeps, seed, results) for seed in (13, 17, 26)]
+    for name in ("clean_accuracy", "normalized_aucrc"):
+        values = np.array([each["trials"][name] for each in splits])
+        np.testing.assert_allclose(tables["trials"][name], values.mean(axis=0))
+        np.testing.assert_allclose(tables["trials"][f"{name}_standard_deviation"], values.std(axis=0, ddof=1))
+    gains = np.array([each["comparisons"]["gain"][0] for each in splits])
+    assert tables["splits"]["gain"].tolist() == gains.tolist()
+    measures = several.measures(tables)
+    assert measures["Cora-ML: GAT over GCN, mean of splits"] == pytest.approx(gains.mean())
+    assert measures["Cora-ML: GAT over GCN, standard error"] == pytest.approx(gains.std(ddof=1) / np.sqrt(3))
+    assert measures["Cora-ML: GAT over GCN"] == pytest.approx(measures["Cora-ML: GAT"] - measures["Cora-ML: GCN"])
+
+
+def found_on_one_split(settings, sweeps, seed, results):
+    """Return the tables of one split alone, from the results of the distributions of all."""
+    alone = ParetoFronts(**settings, seeds=(seed,))
+    mine = [line.model_copy(update={"sweeps": (sweep,)}) for line, sweep in zip(
+        alone.lines_of_panels(), [each for each in sweeps if each.training.seed == seed], strict=True
+    )]  # fmt: skip
+    object.__setattr__(alone, "lines_of_panels", lambda: mine)
+    return alone.tables(results)
+
+
+def test_a_trial_that_failed_on_one_split_counts_on_none(tmp_path):
+    kind = ParetoFronts(datasets=("cora_ml",), seeds=(13, 17), num_trials=3)
+    tables = kind.tables(invented(kind, tmp_path, failing=(1,)))
+    assert tables["trials"]["trial"].tolist() == [0, 2]
+    assert tables["fronts"]["failed"].tolist() == [1]
 
 
 def test_no_trial_at_all_is_told(kind, tmp_path):

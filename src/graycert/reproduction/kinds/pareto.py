@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from graycert.errors import InvalidParameterError
 from graycert.reproduction.experiment import Kind
 from graycert.reproduction.pareto_fronts import MARGIN, add_legend, compare_fronts, draw_panel, marked, mean_robustness
+from graycert.reproduction.pareto_splits import averaged, gains_of_splits
 from graycert.reproduction.settings import Architecture, Conclusion, Count, Settings, TrainingSettings
 from graycert.reproduction.smoothing_sweep import Smoothed, SmoothingSweep, TrainingRule, trial_numbers
 from graycert.reproduction.style import new_figure, paper_style
@@ -52,12 +53,12 @@ class Line(Settings):
     Args:
         panel: Title of the panel.
         name: In the legend.
-        sweep: Its trials.
+        sweeps: Its trials, on one split each.
     """
 
     panel: str
     name: str
-    sweep: SmoothingSweep
+    sweeps: tuple[SmoothingSweep, ...]
 
 
 class ParetoFronts(Kind):
@@ -72,7 +73,7 @@ class ParetoFronts(Kind):
         training_rules: See `SmoothingSweep`.
         bound: The bound of Δ that is shown; all of `BOUNDS` are computed from the same votes.
         split: "inductive" or "transductive".
-        seed: Of split, models, draws, and of the distributions.
+        seeds: Of splits, models and draws; trials are averaged over them. The first is that of the distributions, too.
         learning_rate: Of Adam.
         max_epochs: Limit of epochs.
         patience: Epochs without improvement before stopping.
@@ -95,7 +96,7 @@ class ParetoFronts(Kind):
     training_rules: Annotated[tuple[TrainingRule, ...], Field(min_length=1)] = ("drawn separately",)
     bound: Literal["Theorem 3", "exact"] = "Theorem 3"
     split: Literal["inductive", "transductive"] = "inductive"
-    seed: int = 13
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (13,)
     learning_rate: float = 1e-3
     max_epochs: Count = 1_000
     patience: Count = 50
@@ -124,8 +125,8 @@ class ParetoFronts(Kind):
         return []
 
     def sweeps(self) -> list[SmoothingSweep]:
-        """Return one sweep per line and panel."""
-        return [line.sweep for line in self.lines_of_panels()]
+        """Return one sweep per split, line and panel."""
+        return [sweep for line in self.lines_of_panels() for sweep in line.sweeps]
 
     def lines_of_panels(self) -> list[Line]:
         """Return all lines, row by row of panels."""
@@ -133,7 +134,7 @@ class ParetoFronts(Kind):
             Line(
                 panel=self._panel(dataset, skip=skip),
                 name=self._name(architecture, skip, smoothed, rule),
-                sweep=self._sweep(dataset, architecture, skip, smoothed, rule),
+                sweeps=tuple(self._sweep(dataset, architecture, skip, smoothed, rule, seed) for seed in self.seeds),
             )
             for skip, dataset, architecture, smoothed, rule in product(
                 self.skips, self.datasets, self.architectures, self.smoothed, self.training_rules
@@ -141,23 +142,39 @@ class ParetoFronts(Kind):
         ]
 
     def tables(self, results: "Results") -> "dict[str, pd.DataFrame]":
-        """Return all trials, the front of each line, and how the fronts of a panel compare."""
+        """Return all trials, the front of each line, and how the fronts of a panel compare, also split by split."""
         import pandas as pd
 
         rows = [row for line in self.lines_of_panels() for row in self._trials(line, results)]
-        if not rows:
+        done = averaged(pd.DataFrame(rows), num_splits=len(self.seeds)) if rows else pd.DataFrame()
+        if done.empty:
             raise InvalidParameterError("`results` must hold at least one trial, got none. See why the trials failed.")
-        trials = marked(pd.DataFrame(rows), margin=self.margin)
-        fronts = pd.DataFrame([self._front(line, trials) for line in self.lines_of_panels()])
-        return {"trials": trials, "fronts": fronts, "comparisons": compare_fronts(trials, fronts)}
+        trials = marked(done, margin=self.margin)
+        fronts = self._fronts(trials)
+        compared = compare_fronts(trials, fronts)
+        if len(self.seeds) == 1:
+            return {"trials": trials, "fronts": fronts, "comparisons": compared}
+        splits = []
+        for seed, of_seed in pd.DataFrame(rows).groupby("seed", sort=False):
+            alone = marked(of_seed, margin=self.margin)
+            splits.append(compare_fronts(alone, self._fronts(alone)).assign(seed=seed))
+        compared = compared.merge(gains_of_splits(pd.concat(splits)), how="left")
+        return {"trials": trials, "fronts": fronts, "comparisons": compared, "splits": pd.concat(splits)}
 
     def measures(self, tables: "Mapping[str, pd.DataFrame]") -> dict[str, float]:
-        """Return the mean robustness of each front, and of each two of a panel the difference and who dominates."""
+        """Return the mean robustness of each front, and of each two of a panel the difference and who dominates.
+
+        With several splits also the differences of the fronts of each split: their mean and its standard error.
+        """
         found = {}
         for _, row in tables["fronts"].iterrows():
             found[f"{row['panel']}: {row['line']}"] = float(row["mean_robustness"])
         for _, row in tables["comparisons"].iterrows():
-            found[f"{row['panel']}: {row['line']} over {row['other']}"] = float(row["gain"])
+            pair = f"{row['panel']}: {row['line']} over {row['other']}"
+            found[pair] = float(row["gain"])
+            for name in ("mean_of_splits", "standard_error"):
+                if name in row:
+                    found[f"{pair}, {name.replace('_', ' ')}"] = float(row[name])
             found[f"{row['panel']}: share of {row['other']} dominated by {row['line']}"] = float(row["dominated_share"])
         return found
 
@@ -192,12 +209,12 @@ class ParetoFronts(Kind):
         return names[self.lines]
 
     def _sweep(
-        self, dataset: str, architecture: Architecture, skip: bool, smoothed: Smoothed, rule: TrainingRule
+        self, dataset: str, architecture: Architecture, skip: bool, smoothed: Smoothed, rule: TrainingRule, seed: int
     ) -> SmoothingSweep:
         training = TrainingSettings(
             graph=dataset,
             split=self.split,
-            seed=self.seed,
+            seed=seed,
             architecture=architecture,
             skip=skip,
             learning_rate=self.learning_rate,
@@ -215,13 +232,13 @@ class ParetoFronts(Kind):
             num_trials=self.num_trials,
             trials_per_training=self.trials_per_training if rule == "drawn separately" else None,
             low_discrepancy=self.low_discrepancy,
-            seed=self.seed,
+            seed=self.seeds[0],
         )
 
     def _trials(self, line: Line, results: "Results") -> list[dict[str, Any]]:
-        """Return one row per trial that was done."""
+        """Return one row per split and trial that was done."""
         rows = []
-        for index, job in enumerate(line.sweep.jobs()):
+        for index, job in ((index, job) for sweep in line.sweeps for index, job in enumerate(sweep.jobs())):
             if job not in results:  # it failed
                 continue
             arrays = results[job]
@@ -229,10 +246,14 @@ class ParetoFronts(Kind):
             drawn = in_training | job.smoothing.parameters
             numbers = trial_numbers(arrays, BOUNDS[self.bound])
             seconds = float(arrays["seconds"])
-            rows.append(
-                {"panel": line.panel, "line": line.name, "trial": index, **drawn, **numbers, "seconds": seconds}
-            )
+            where = {"panel": line.panel, "line": line.name, "seed": job.model.seed, "trial": index}
+            rows.append({**where, **drawn, **numbers, "seconds": seconds})
         return rows
+
+    def _fronts(self, trials: "pd.DataFrame") -> "pd.DataFrame":
+        import pandas as pd
+
+        return pd.DataFrame([self._front(line, trials) for line in self.lines_of_panels()])
 
     def _front(self, line: Line, trials: "pd.DataFrame") -> dict[str, Any]:
         of_panel = trials[trials["panel"] == line.panel]
@@ -242,7 +263,7 @@ class ParetoFronts(Kind):
             "panel": line.panel,
             "line": line.name,
             "trials": len(mine),
-            "failed": line.sweep.num_trials - len(mine),
+            "failed": self.num_trials - len(mine),
             "dominating": int(mine["dominating"].sum()),
             "dominating_within": int((mine["dominating"] & mine["within"]).sum()),
             "best_accuracy": float(mine["clean_accuracy"].max()),
