@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from graycert.reproduction.certified_targets import CertifiedTargets
+from graycert.reproduction.curve_jobs import all_jobs, certified_curves
 from graycert.reproduction.experiment import Kind
 from graycert.reproduction.job import Job
-from graycert.reproduction.methods import Curve, all_jobs, certified_curves
+from graycert.reproduction.methods import Curve
 from graycert.reproduction.settings import Count
 
 if TYPE_CHECKING:
@@ -35,9 +36,13 @@ class CertifiedKind(Kind):
 
     def jobs(self) -> list[Job]:
         """Return the computations of all curves and seeds; curves share what they can."""
-        jobs = [job for seed in self.seeds for job in all_jobs(self.all_curves, seed, also=self.also_distances)]
+        jobs = [job for seed in self.seeds for job in all_jobs(self.curves_of(seed), seed, also=self.also_distances)]
         return list(dict.fromkeys(jobs))
 
+    def curves_of(self, seed: int) -> list[Curve]:
+        """Return the curves that a seed is done for."""
+        return [each for each in self.all_curves if not each.seeds or seed in each.seeds]
+
     def certified(self, seed: int, results: "Results") -> Iterator[tuple[Curve, CertifiedTargets]]:
-        """Yield each curve, and what the results of a seed say of its targets."""
-        return certified_curves(self.all_curves, seed, results, also=self.also_distances)
+        """Yield each curve of a seed, and what its results say of the curve's targets."""
+        return certified_curves(self.curves_of(seed), seed, results, also=self.also_distances)

@@ -19,6 +19,9 @@ TestGraph = Literal["as it is", "diffusion", "trees"]
 class CertifyJob(Job):
     """One model, smoothed in one way.
 
+    Attributes:
+        part: Of the split: the nodes that are certified, in the graph that they are seen in.
+
     Args:
         model: The model.
         smoothing: What it is smoothed over.
@@ -37,6 +40,7 @@ class CertifyJob(Job):
     """
 
     job: ClassVar[str] = "certify"
+    part: ClassVar[Literal["validation", "test"]] = "test"
 
     model: AnyTraining
     smoothing: SmoothingSettings
@@ -64,9 +68,9 @@ class CertifyJob(Job):
         import graycert
         from graycert.rules import RULES
 
-        test = lab.split(self.model).test
-        targets = chosen_targets(test.nodes.numpy(), self.num_targets, seed=self.model.seed)
-        data = _sparsified(test.data, self.test_graph, targets, self.model)
+        part = getattr(lab.split(self.model), self.part)
+        targets = chosen_targets(part.nodes.numpy(), self.num_targets, seed=self.model.seed)
+        data = _sparsified(part.data, self.test_graph, targets, self.model)
         widest = min(self.conclusions, key=lambda each: each.min_distance)
         neediest = max(self.conclusions, key=lambda each: RULES[each.rule].needs == "predictions")
         certificates = graycert.certify(

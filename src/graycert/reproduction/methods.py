@@ -4,18 +4,16 @@ Nothing else knows which computation a method needs, nor how its result is read.
 """
 
 from abc import abstractmethod
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from itertools import product
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from graycert.reproduction.certified_targets import CertifiedTargets
 from graycert.reproduction.certify_job import CertifyJob, TestGraph
-from graycert.reproduction.graph_jobs import TreeShapedJob
-from graycert.reproduction.job import Job
 from graycert.reproduction.settings import (
     AnyTraining,
     Conclusion,
@@ -33,9 +31,6 @@ from graycert.reproduction.settings import (
     SplitSettings,
     TrainingSettings,
 )
-
-if TYPE_CHECKING:
-    from graycert.reproduction.results import Results
 
 
 class TargetChoice(Settings):
@@ -136,12 +131,19 @@ class InterceptionSettings(CurveSettings, Draws, Probabilities):
         return Interception(method="interception", label=label, **shared | changes)
 
 
+_FIXED = ("method", "label", "panel", "seeds", "grid", "targets", "num_targets", "min_distance")
+"""What is no matter of choice: it says what is compared."""
+
+
 class Curve(CurveSettings):
     """A method with its settings.
 
     Args:
         label: In the legend; the same label looks the same in all figures.
         panel: Title of its panel; empty if there is only one.
+        seeds: Only these of the figure's seeds; none takes all.
+        grid: Settings to choose from on validation nodes, see `ChosenJob`: products of lists of values, one after the
+            other, in order. None: the settings as they stand.
 
     Attributes:
         family: Method, in words.
@@ -153,6 +155,23 @@ class Curve(CurveSettings):
 
     label: Annotated[str, Field(min_length=1)]
     panel: str = ""
+    seeds: tuple[int, ...] = ()
+    grid: tuple[dict[str, tuple[Any, ...]], ...] = ()
+
+    @model_validator(mode="after")
+    def _chooses_among_its_own_settings(self) -> Self:
+        theirs = {name for each in self.grid for name in each}
+        unusable = theirs & {*_FIXED, *GraphSettings.model_fields} or theirs - set(type(self).model_fields)
+        if unusable:
+            raise ValueError(f"`grid` must hold settings of the method, other than {', '.join(sorted(unusable))}")
+        return self
+
+    @property
+    def candidates(self) -> "tuple[Self, ...]":
+        """The settings to choose from, checked; itself if there is no grid."""
+        fixed = self.model_dump(exclude={"grid"})
+        combined = [dict(zip(each, values, strict=True)) for each in self.grid for values in product(*each.values())]
+        return tuple(type(self).model_validate(fixed | each) for each in combined) or (self,)
 
     @property
     def look(self) -> str:
@@ -353,6 +372,12 @@ class Sparse(TrustingCurve, Draws):
     p_minus: Probability = 0.6
     max_deletions: Count = 40
 
+    @model_validator(mode="after")
+    def _stands_as_it_is(self) -> Self:
+        if self.grid:
+            raise ValueError("`grid` must be left out: choices are judged by nodes, and here attributes are certified")
+        return self
+
     @property
     def smoothing(self) -> SmoothingSettings:
         """Attributes are flipped."""
@@ -405,41 +430,3 @@ def handed_down(shared: Mapping[str, Any], curve: Any) -> Any:
     method = curve.get("method", "interception")
     known = METHODS[method].model_fields if method in METHODS else {}
     return {"method": method, **{name: value for name, value in shared.items() if name in known}, **curve}
-
-
-def jobs_of_curves(curves: Sequence[Curve], seed: int, *, also: Sequence[int] = ()) -> list[CertifyJob]:
-    """Return the computation of each curve; curves of one model under one smoothing share it, and so its votes.
-
-    Args:
-        curves: Of one figure.
-        seed: Of split, weights, training and draws.
-        also: Distances of hostile nodes that are concluded too, because another figure shows them.
-    """
-    alone = [each.job(seed, sorted({*also, each.min_distance})) for each in curves]
-    bare = [each.model_copy(update={"conclusions": ()}) for each in alone]
-    wanted: dict[CertifyJob, set[Conclusion]] = defaultdict(set)
-    for key, job in zip(bare, alone, strict=True):
-        wanted[key].update(job.conclusions)
-    together = {key: tuple(sorted(found, key=lambda each: each.name)) for key, found in wanted.items()}
-    return [key.model_copy(update={"conclusions": together[key]}) for key in bare]
-
-
-def certified_curves(
-    curves: Sequence[Curve], seed: int, results: "Results", *, also: Sequence[int] = ()
-) -> Iterator[tuple[Curve, CertifiedTargets]]:
-    """Yield what the results of `all_jobs` say of each curve's targets."""
-    for curve, job in zip(curves, jobs_of_curves(curves, seed, also=also), strict=True):
-        found = curve.certified(results[job])
-        if curve.targets == "tree-shaped":
-            found = found.only(results[_shape_job(curve, seed)]["targets"])
-        yield curve, found
-
-
-def all_jobs(curves: Sequence[Curve], seed: int, *, also: Sequence[int] = ()) -> list[Job]:
-    """Return the computations of curves, and those about the shapes of their targets' receptive fields."""
-    shapes = [_shape_job(each, seed) for each in curves if each.targets == "tree-shaped"]
-    return [*jobs_of_curves(curves, seed, also=also), *shapes]
-
-
-def _shape_job(curve: Curve, seed: int) -> TreeShapedJob:
-    return TreeShapedJob(split=curve.split_settings(seed), num_layers=curve.steps)

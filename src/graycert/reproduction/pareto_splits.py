@@ -30,7 +30,7 @@ def averaged(trials: "pd.DataFrame", *, num_splits: int) -> "pd.DataFrame":
     means = [name for name in whole.columns if name not in (*by, "seed", *counts)]
     found = over_seeds(whole, by=by, means=means, counts=counts)
     judged = {f"{name}_standard_deviation" for name in ("clean_accuracy", ROBUSTNESS)}
-    return found[[name for name in found if not name.endswith("_standard_deviation") or name in judged]]
+    return found[[name for name in found if not str(name).endswith("_standard_deviation") or name in judged]]
 
 
 def gains_of_splits(comparisons: "pd.DataFrame") -> "pd.DataFrame":

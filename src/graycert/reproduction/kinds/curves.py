@@ -11,8 +11,18 @@ from pydantic import Field, model_validator
 from graycert._types import FloatArray
 from graycert.reproduction.certified_kind import CertifiedKind
 from graycert.reproduction.certified_targets import CertifiedTargets, Denominator, Quantity
+from graycert.reproduction.curve_jobs import choices_of_curves
 from graycert.reproduction.curve_lines import draw_curve, radius_axis, share_axis
-from graycert.reproduction.methods import MLP, AnyCurve, Curve, CurveSettings, Draws, InterceptionSettings, handed_down
+from graycert.reproduction.methods import (
+    METHODS,
+    MLP,
+    AnyCurve,
+    Curve,
+    CurveSettings,
+    Draws,
+    InterceptionSettings,
+    handed_down,
+)
 from graycert.reproduction.over_seeds import over_seeds
 from graycert.reproduction.settings import Count
 from graycert.reproduction.style import LINES, MOST_SHADES, letter, new_figure, numbered_look, shaded_look
@@ -31,7 +41,9 @@ _MOST_INSIDE = 4  # so many names leave room for the curves
 class Curves(CertifiedKind, InterceptionSettings):
     """Shares of certified targets over ρ, or over the share of the attack surface that is hostile, in panels.
 
-    Settings of `InterceptionSettings` are those of every curve that knows them and does not say otherwise.
+    Settings of `InterceptionSettings` are those of every curve that knows them and does not say otherwise. In files
+    there may be ``panels``, too: tables of settings, with the title as ``panel``; each shows all curves under its
+    settings, e.g. on another graph.
 
     Args:
         curves: What is compared; see `graycert.reproduction.methods`. Without ``method``: interception smoothing.
@@ -61,8 +73,19 @@ class Curves(CertifiedKind, InterceptionSettings):
     @classmethod
     def _hand_down(cls, values: dict[str, Any]) -> dict[str, Any]:
         shared = {name: values[name] for name in InterceptionSettings.model_fields if name in values}
-        lists = {name: [handed_down(shared, each) for each in values.get(name, ())] for name in ("curves", "floors")}
-        return {**values, **lists}
+        panels = values.get("panels", ({},))
+        unknown = {name for each in panels for name in each} - {
+            name for each in METHODS.values() for name in each.model_fields
+        }
+        if unknown:
+            raise ValueError(f"`panels` must hold settings of curves, got {sorted(unknown)}")
+        curves = [handed_down({**shared, **panel}, each) for panel in panels for each in values.get("curves", ())]
+        floors = [handed_down(shared, each) for each in values.get("floors", ())]
+        return {
+            **{name: value for name, value in values.items() if name != "panels"},
+            "curves": curves,
+            "floors": floors,
+        }
 
     @model_validator(mode="after")
     def _floor_is_comparable(self) -> "Curves":
@@ -87,6 +110,13 @@ class Curves(CertifiedKind, InterceptionSettings):
             raise ValueError(f"a panel may show at most {MOST_SHADES} settings of one method")
         if any(each.targets != "all" and getattr(each, "test_graph", "as it is") != "as it is" for each in self.curves):
             raise ValueError("`targets` are chosen in the full graph, so `test_graph` must be 'as it is'")
+        return self
+
+    @model_validator(mode="after")
+    def _seeds_are_known(self) -> "Curves":
+        unknown = {seed for each in self.all_curves for seed in each.seeds} - set(self.seeds)
+        if unknown:
+            raise ValueError(f"`seeds` of curves must be among those of the figure, got {sorted(unknown)}")
         return self
 
     @model_validator(mode="after")
@@ -154,11 +184,13 @@ class Curves(CertifiedKind, InterceptionSettings):
         x = "attack_surface" if self._is_normalised else "radius"
         by = [*_LINE, "quantity", "denominator", x]
         methods = [(each.panel, each.label, each.family, each.guarantee) for each in self.all_curves]
-        return {
+        tables = {
             "curves": over_seeds(pd.concat(points), by=by, means=["share"], counts=["certified", "targets"]),
             "seeds": pd.DataFrame(seeds),
             "methods": pd.DataFrame(methods, columns=["panel", "label", "method", "guarantee"]),
         }
+        choices = [row for seed in self.seeds for row in choices_of_curves(self.curves_of(seed), seed, results)]
+        return tables | ({"choices": pd.DataFrame(choices)} if choices else {})
 
     @property
     def _shares(self) -> list[tuple[Quantity, Denominator]]:
@@ -202,7 +234,7 @@ class Curves(CertifiedKind, InterceptionSettings):
         for other in others:
             name, ahead = f"{_name(*first)} over {_name(*other)}", lines[first] - lines[other]
             measured |= {f"{name}: gain at {words}": float(ahead[place]) for place, words in places.items()}
-        return measured | self._best_against_best(lines)
+        return measured | (self._best_against_best(lines) if len({each.graph for each in self.all_curves}) == 1 else {})
 
     def _best_against_best(self, lines: dict[Any, FloatArray]) -> dict[str, float]:
         families = {(each.panel, each.label): each.family for each in self.all_curves}
@@ -294,7 +326,7 @@ class Curves(CertifiedKind, InterceptionSettings):
 def _mlp_beside(curve: Curve) -> MLP:
     """Return the floor for the nodes that may be hostile to a curve, and all of its test nodes."""
     shared = {name: getattr(curve, name) for name in set(CurveSettings.model_fields) - {"num_targets"}}
-    return MLP(method="mlp", label=MLP.family, panel=curve.panel, **shared)
+    return MLP(method="mlp", label=MLP.family, panel=curve.panel, seeds=curve.seeds, **shared)
 
 
 _AVERAGED = {
