@@ -19,17 +19,15 @@ TestGraph = Literal["as it is", "diffusion", "trees"]
 class CertifyJob(Job):
     """One model, smoothed in one way.
 
-    Attributes:
-        part: Of the split: the nodes that are certified, in the graph that they are seen in.
-
     Args:
         model: The model.
+        part: Which nodes of the split are certified, in the graph that they are seen in.
         smoothing: What it is smoothed over.
         conclusions: What is concluded from the same votes, one of each name. All must exclude the target if one of
             them does because of a skip connection.
         draws: How much is drawn; None takes what is usual for the smoothing.
         test_graph: "as it is", or sparsified by "diffusion" (GDC) or to "trees" (App. D) before it is attacked.
-        num_targets: Certify so many test nodes, drawn by the seed; None takes all.
+        num_targets: Certify so many of the nodes, drawn by the seed; None takes all.
         max_radius: Largest radius looked at.
         seed: Seed of the draws; None takes that of the model.
 
@@ -40,9 +38,8 @@ class CertifyJob(Job):
     """
 
     job: ClassVar[str] = "certify"
-    part: ClassVar[Literal["validation", "test"]] = "test"
-
     model: AnyTraining
+    part: Literal["validation", "test"] = "test"
     smoothing: SmoothingSettings
     conclusions: Annotated[tuple[Conclusion, ...], Field(min_length=1)] = (Conclusion(),)
     draws: DrawSettings | None = None

@@ -1,6 +1,6 @@
 """Choose among settings on validation nodes, and certify the test nodes under the chosen ones."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -15,13 +15,6 @@ if TYPE_CHECKING:
 
 CHOICE_RADII = (1, 5, 10)
 """Settings are judged by the mean of the certified accuracies at these numbers of hostile nodes."""
-
-
-class ValidationJob(CertifyJob):
-    """As `CertifyJob`, of all validation nodes in the graph that they are seen in; test nodes are not looked at."""
-
-    job: ClassVar[str] = "certify-validation"
-    part: ClassVar[Literal["validation", "test"]] = "validation"
 
 
 class ChosenJob(Job):
@@ -56,7 +49,8 @@ class ChosenJob(Job):
 
     def run(self, lab: Lab) -> dict[str, Any]:
         """Judge all candidates, then certify under the best one only."""
-        scores = [self._score(lab.do(_on_validation_nodes(each)), each) for each in self.candidates]
+        seen = {"part": "validation", "num_targets": None}
+        scores = [self._score(lab.do(each.model_copy(update=seen)), each) for each in self.candidates]
         chosen = int(np.argmax(scores))
         return {**lab.do(self.candidates[chosen]), "chosen": chosen, "scores": scores}
 
@@ -74,8 +68,3 @@ class ChosenJob(Job):
             denominator="whole_field",
         )
         return float(found.counts[list(self.radii)].sum() / (len(self.radii) * radius.size))  # equal counts are a tie
-
-
-def _on_validation_nodes(candidate: CertifyJob) -> ValidationJob:
-    settings = {name: getattr(candidate, name) for name in CertifyJob.model_fields}
-    return ValidationJob(**settings | {"num_targets": None})

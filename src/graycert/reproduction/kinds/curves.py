@@ -1,7 +1,7 @@
 """Certified ratios and accuracies over the number of hostile nodes, averaged over seeds."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
@@ -73,19 +73,17 @@ class Curves(CertifiedKind, InterceptionSettings):
     @classmethod
     def _hand_down(cls, values: dict[str, Any]) -> dict[str, Any]:
         shared = {name: values[name] for name in InterceptionSettings.model_fields if name in values}
-        panels = values.get("panels", ({},))
-        unknown = {name for each in panels for name in each} - {
-            name for each in METHODS.values() for name in each.model_fields
-        }
+        panels: Sequence[Mapping[str, Any]] = values.get("panels") or ({},)
+        known = {name for each in METHODS.values() for name in each.model_fields}
+        unknown = {name for each in panels for name in each} - known
         if unknown:
             raise ValueError(f"`panels` must hold settings of curves, got {sorted(unknown)}")
-        curves = [handed_down({**shared, **panel}, each) for panel in panels for each in values.get("curves", ())]
-        floors = [handed_down(shared, each) for each in values.get("floors", ())]
-        return {
-            **{name: value for name, value in values.items() if name != "panels"},
-            "curves": curves,
-            "floors": floors,
+        lists = {
+            "curves": [handed_down({**shared, **panel}, each) for panel in panels for each in values.get("curves", ())],
+            "floors": [handed_down(shared, each) for each in values.get("floors", ())],
         }
+        first = {name: panels[0][name] for name in ("graph",) if name in panels[0]}
+        return {**first, **{name: value for name, value in values.items() if name != "panels"}, **lists}
 
     @model_validator(mode="after")
     def _floor_is_comparable(self) -> "Curves":
