@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from graycert.errors import InvalidParameterError as InvalidParameterError
     from graycert.errors import UnsoundSetupError as UnsoundSetupError
     from graycert.errors import VerificationError as VerificationError
+    from graycert.models import NodeModel as NodeModel
     from graycert.models import as_node_classifier as as_node_classifier
     from graycert.models import build_model as build_model
     from graycert.models import load_model as load_model
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from graycert.threats import NodeFeatureThreat as NodeFeatureThreat
     from graycert.threats import NodeInsertionThreat as NodeInsertionThreat
     from graycert.training import RandomInterception as RandomInterception
+    from graycert.training import distill as distill
     from graycert.training import train as train
     from graycert.tuning import tune as tune
 
@@ -71,6 +73,7 @@ _HOME = {
     "NodeDeletionThreat": "graycert.threats",
     "NodeFeatureThreat": "graycert.threats",
     "NodeInsertionThreat": "graycert.threats",
+    "NodeModel": "graycert.models",
     "RandomInterception": "graycert.training",
     "RandomizedAblation": "graycert.smoothing",
     "SmoothedClassifier": "graycert.deployment",
@@ -86,6 +89,7 @@ _HOME = {
     "certify": "graycert.certification",
     "certify_votes": "graycert.rules",
     "delta_bounds": "graycert.bounds",
+    "distill": "graycert.training",
     "inductive_split": "graycert.data",
     "load_graph": "graycert.data",
     "load_model": "graycert.models",

@@ -72,6 +72,11 @@ class AuditReport:
         """Whether every check passed."""
         return all(check.passed for check in self.checks)
 
+    @property
+    def is_per_node(self) -> bool:
+        """Whether no step of propagation was counted, and no node was seen to change another one's output."""
+        return self.counted_steps == 0 and self.farthest_influence == 0
+
     def require(self) -> None:
         """Raise the first failed check.
 

@@ -39,10 +39,10 @@ class ChosenModel:
 
     @property
     def is_builtin(self) -> bool:
-        """Whether the model is one of graycert's architectures."""
-        from graycert.models import InterceptionGNN
+        """Whether the model is one that graycert builds, and so saves in full."""
+        from graycert.models.weights import OwnModel
 
-        return isinstance(self.module, InterceptionGNN)
+        return isinstance(self.module, OwnModel)
 
 
 def check_name(name: str, *, trained: bool = True) -> None:
@@ -111,8 +111,8 @@ def _saved(config: WeightsConfig, data: Any, path: str) -> ChosenModel:
     _check_choice(
         "model", config.model, made.architecture, given="model" in config.model_fields_set and path != config.model
     )
-    _check_choice("skip", config.skip, made.skip, given=config.skip is not None)
-    _check_choice("num-layers", config.num_layers, made.num_layers, given=config.num_layers is not None)
+    _check_choice("skip", config.skip, module.skip, given=config.skip is not None)
+    _check_choice("num-layers", config.num_layers, module.num_layers, given=config.num_layers is not None)
     _check_fit(path, made, data)
     check_class_names(module.class_names, data.get("class_names"))
     return ChosenModel(
@@ -176,13 +176,12 @@ def _with_weights(module: Any, name: str, path: str) -> ChosenModel:
 
 
 def _record(module: Any, name: str, path: str | None = None) -> dict[str, Any]:
-    from graycert.models.interception_gnn import ModelConfig
+    from graycert.models.weights import OwnModel
 
-    config = getattr(module, "config", None)
     return {
         "name": name,
         "weights": None if path is None else str(Path(path).expanduser().resolve()),
-        "config": config.as_dict() if isinstance(config, ModelConfig) else None,
+        "config": module.config.as_dict() if isinstance(module, OwnModel) else None,
     }
 
 

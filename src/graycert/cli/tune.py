@@ -171,8 +171,8 @@ def _written(tuning: "Tuning", file: Path) -> Path:
 def _kept_model(tuning: "Tuning", config: TuneConfig, data: Any, out: Path) -> Path:
     """Keep the weights of the recommended setting, which are certified next."""
     from graycert._versions import versions
-    from graycert.models import InterceptionGNN, save_model
-    from graycert.models.weights import save_weights
+    from graycert.models import save_model
+    from graycert.models.weights import OwnModel, save_weights
 
     training = tuning.training
     notes = {
@@ -181,7 +181,7 @@ def _kept_model(tuning: "Tuning", config: TuneConfig, data: Any, out: Path) -> P
         "training": {} if training is None else training.stored()[0],
         "versions": versions(),
     }
-    if isinstance(tuning.model, InterceptionGNN):
+    if isinstance(tuning.model, OwnModel):
         return save_model(tuning.model, out / _WEIGHTS, notes=notes)
     return save_weights(tuning.model, out / _WEIGHTS, class_names=data.get("class_names"), notes=notes)
 

@@ -15,10 +15,10 @@ from safetensors.numpy import save as serialize_arrays
 
 from graycert.deployment.classifier import SmoothedClassifier
 from graycert.errors import InvalidFileError, InvalidParameterError
-from graycert.models import InterceptionGNN, load_model, save_model, weights_sha256
+from graycert.models import load_model, save_model, weights_sha256
 from graycert.models.calling import AdaptedClassifier
 from graycert.models.private_copy import private_copy
-from graycert.models.weights import load_weights, save_weights
+from graycert.models.weights import OwnModel, load_weights, save_weights
 from graycert.runs.config_file import config_text, read_config, stored_arrays, stored_setup
 from graycert.runs.damaged import one_error
 from graycert.runs.folder import write_folder
@@ -61,7 +61,7 @@ def load_classifier(directory: str | Path, *, model: "nn.Module | None") -> Smoo
 
 def _write(classifier: SmoothedClassifier, folder: Path) -> None:
     setup, model = classifier.setup, classifier.model
-    if isinstance(model, InterceptionGNN):
+    if isinstance(model, OwnModel):
         save_model(model, folder / WEIGHTS)
         name = model.config.architecture
     else:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from graycert.models.interception_gnn import InterceptionGNN as InterceptionGNN
     from graycert.models.interception_gnn import ModelConfig as ModelConfig
     from graycert.models.names import ARCHITECTURES as ARCHITECTURES
+    from graycert.models.node_model import NodeModel as NodeModel
     from graycert.models.protocol import NodeClassifier as NodeClassifier
     from graycert.models.protocol import RowwiseStart as RowwiseStart
     from graycert.models.weights import load_model as load_model
@@ -26,6 +27,7 @@ _HOME = {
     "InterceptionGNN": "graycert.models.interception_gnn",
     "ModelConfig": "graycert.models.interception_gnn",
     "NodeClassifier": "graycert.models.protocol",
+    "NodeModel": "graycert.models.node_model",
     "RowwiseStart": "graycert.models.protocol",
     "as_node_classifier": "graycert.models.calling",
     "build_from_config": "graycert.models.build",

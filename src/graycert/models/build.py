@@ -61,7 +61,7 @@ def build_model(
     """
     check_choice("architecture", architecture, ARCHITECTURES)
     seed = check_seed(seed)
-    num_features, num_classes = _dimensions(data)
+    num_features, num_classes = dimensions(data)
     if hidden_channels is None:
         hidden_channels = 8 if architecture in ("gat", "gatv2") else 64
     config = ModelConfig(
@@ -77,8 +77,7 @@ def build_model(
         temperature=temperature,
     )
     model = build_from_config(config, seed=seed)
-    names = getattr(data.train.data if hasattr(data, "train") else data, "class_names", None)
-    model.class_names = None if names is None else tuple(str(name) for name in names)
+    model.class_names = class_names_of(data)
     return model
 
 
@@ -90,7 +89,13 @@ def build_from_config(config: ModelConfig, *, seed: int = 0) -> InterceptionGNN:
         return _BUILDERS[config.architecture](config)
 
 
-def _dimensions(data: Any) -> tuple[int, int]:
+def class_names_of(data: Any) -> tuple[str, ...] | None:
+    """Return the names of the classes of a graph or split, None where there are none."""
+    names = getattr(data.train.data if hasattr(data, "train") else data, "class_names", None)
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def dimensions(data: Any) -> tuple[int, int]:
     """Return (num_features, num_classes) of a graph or of the training graph of a split."""
     graph = data.train.data if hasattr(data, "train") else data
     if getattr(graph, "x", None) is None:

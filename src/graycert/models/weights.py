@@ -20,8 +20,12 @@ from graycert.models.build import build_from_config
 from graycert.models.calling import AdaptedClassifier
 from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
 from graycert.models.names import ARCHITECTURES
+from graycert.models.node_model import PER_NODE, NodeModel, NodeModelConfig
 
 FORMAT_VERSION = 1
+
+OwnModel = InterceptionGNN | NodeModel
+"""A model that graycert builds, which its configuration and weights describe in full."""
 
 
 def _weights_path(path: str | os.PathLike[str]) -> Path:
@@ -41,11 +45,11 @@ def weights_sha256(module: nn.Module) -> str:
     return hashlib.sha256(serialize_tensors(tensors)).hexdigest()
 
 
-def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> Path:
+def save_model(model: OwnModel, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> Path:
     """Write ``PATH.safetensors`` and ``PATH.json``, each atomically.
 
     Args:
-        model: A model from `build_model`.
+        model: A model from `build_model` or `distill`.
         path: Target file; ``.safetensors`` is appended unless it is there.
         notes: Plain values stored beside the configuration, e.g. how the model was trained.
 
@@ -57,9 +61,9 @@ def save_model(model: InterceptionGNN, path: str | os.PathLike[str], *, notes: d
         WriteError: If there is no room.
         InvalidParameterError: If the model was not built by graycert.
     """
-    if not isinstance(model, InterceptionGNN):
+    if not isinstance(model, OwnModel):
         raise InvalidParameterError(
-            f"`model` must come from build_model, got {type(model).__name__}. "
+            f"`model` must come from build_model or distill, got {type(model).__name__}. "
             "Save another module with safetensors.torch.save_model."
         )
     return _write(model, path, {"config": model.config.as_dict(), "notes": notes or {}}, model.class_names)
@@ -115,7 +119,7 @@ def _write(
     return weights
 
 
-def load_model(path: str | os.PathLike[str]) -> InterceptionGNN:
+def load_model(path: str | os.PathLike[str]) -> OwnModel:
     """Read a model written by `save_model`; it is returned in evaluation mode on the CPU.
 
     Raises:
@@ -124,13 +128,13 @@ def load_model(path: str | os.PathLike[str]) -> InterceptionGNN:
     weights = _weights_path(path)
     config, class_names = _read_config(config_path(weights))
     _refuse_larger(config, weights)
-    model = build_from_config(config)
+    model = NodeModel(config) if isinstance(config, NodeModelConfig) else build_from_config(config)
     load_weights(model, weights)
     model.class_names = class_names
     return model.eval()
 
 
-def _refuse_larger(config: ModelConfig, weights: Path) -> None:
+def _refuse_larger(config: ModelConfig | NodeModelConfig, weights: Path) -> None:
     """Refuse a configuration of a larger model than the weights file can hold, before memory is taken for it.
 
     Raises:
@@ -140,8 +144,10 @@ def _refuse_larger(config: ModelConfig, weights: Path) -> None:
         size = weights.stat().st_size
     except OSError:
         return  # said when it is read
-    largest = max(config.num_layers, config.num_features, config.num_classes, config.hidden_channels, config.heads)
-    if largest > size or config.hidden_channels * config.heads > size:
+    parts = config.members if isinstance(config, NodeModelConfig) else config.num_layers
+    widths = 1 if isinstance(config, NodeModelConfig) else config.heads
+    largest = max(parts, config.num_features, config.num_classes, config.hidden_channels, widths)
+    if largest > size or config.hidden_channels * widths > size:
         raise InvalidFileError(
             f"{config_path(weights)} describes a larger model than {weights}, of {size:,} bytes, can hold ({config}). "
             "They come from different models."
@@ -185,7 +191,7 @@ def _first_difference(wanted: dict[str, tuple[int, ...]], found: dict[str, tuple
     return f"it holds {extra[0]!r}, which the model does not have"
 
 
-def _read_config(path: Path) -> tuple[ModelConfig, tuple[str, ...] | None]:
+def _read_config(path: Path) -> tuple[ModelConfig | NodeModelConfig, tuple[str, ...] | None]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -202,11 +208,17 @@ def _read_config(path: Path) -> tuple[ModelConfig, tuple[str, ...] | None]:
             "or was written by another release."
         )
     try:
-        config = ModelConfig(**document["config"])
-        check_choice("architecture", config.architecture, ARCHITECTURES)
+        config = _config_of(document["config"])
         names = document.get("class_names")
         if names is not None and (len(names) != config.num_classes or not all(isinstance(name, str) for name in names)):
             raise TypeError(f"`class_names` must hold {config.num_classes} texts")
         return config, None if names is None else tuple(names)
     except (KeyError, TypeError, GraycertError) as error:
         raise InvalidFileError(f"{path} does not describe a graycert model: {error}.") from error
+
+
+def _config_of(found: dict[str, Any]) -> ModelConfig | NodeModelConfig:
+    if found["architecture"] == PER_NODE:
+        return NodeModelConfig(**found)
+    check_choice("architecture", found["architecture"], ARCHITECTURES)
+    return ModelConfig(**found)

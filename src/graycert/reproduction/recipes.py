@@ -43,10 +43,10 @@ def read_model(settings: TrainedModel, file: Path, split: Callable[[], Any]) -> 
 
 def write_model(model: Any, file: Path, notes: dict[str, Any]) -> None:
     """Write the weights of a trained model, whoever wrote its class."""
-    from graycert.models import InterceptionGNN, save_model
-    from graycert.models.weights import save_weights
+    from graycert.models import save_model
+    from graycert.models.weights import OwnModel, save_weights
 
-    if isinstance(model, InterceptionGNN):
+    if isinstance(model, OwnModel):
         save_model(model, file, notes=notes)
     else:
         save_weights(model, file, notes=notes)

@@ -19,9 +19,9 @@ class EarlyStopping:
         self._epoch = 0
         self._best_weights: dict[str, Tensor] | None = None
 
-    def observe(self, loss: float, model: nn.Module, *, share: float = 0.0) -> None:
-        """Take in the validation loss after one more epoch, and an accuracy if that counts first."""
-        self._epoch += 1
+    def observe(self, loss: float, model: nn.Module, *, share: float = 0.0, epochs: int = 1) -> None:
+        """Take in the validation loss after so many more epochs, and an accuracy if that counts first."""
+        self._epoch += epochs
         if (-share, loss) < (-self.best_share, self.best_loss):
             self.best_loss, self.best_share, self.best_epoch = loss, share, self._epoch
             self._best_weights = copy.deepcopy(model.state_dict())

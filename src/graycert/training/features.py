@@ -27,6 +27,26 @@ class Features:
                 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
                 self._sparse = x.to_sparse_csr()
 
+    def whole(self, *, drop: float = 0.0) -> Tensor:
+        """Return all rows, sparse (CSR) if the features are.
+
+        Args:
+            drop: Probability that an entry is set to zero; the others are divided by 1 - ``drop``.
+        """
+        if self._sparse is None:
+            return dropout(self._x, p=drop)
+        if not drop:
+            return self._sparse
+        kept = torch.rand(self._sparse.values().numel()) >= drop
+        before = torch.cat([torch.zeros(1, dtype=torch.long), kept.cumsum(0)])
+        return torch.sparse_csr_tensor(
+            before[self._sparse.crow_indices()],
+            self._sparse.col_indices()[kept],
+            self._sparse.values()[kept] / (1 - drop),
+            self._sparse.shape,
+            check_invariants=False,  # taken from a pattern that torch built itself
+        )
+
     def rows(self, nodes: Tensor, *, drop: float = 0.0) -> Tensor:
         """Return the rows of ``nodes``, sparse (CSR) if the features are.
 

@@ -32,6 +32,7 @@ def fit(
     seed: int,
     progress: bool,
     stop_on: StopOn = "loss",
+    look_every: int = 1,
     p_delete: float | str,
     p_ablate: float | str,
 ) -> TrainingRecord:
@@ -40,7 +41,7 @@ def fit(
     Args:
         model: Is left in evaluation mode.
         training_loss: Loss of an epoch, numbered from 1, with gradients.
-        validation: A look at the validation nodes, without gradients, after every epoch.
+        validation: A look at the validation nodes, without gradients.
         learning_rate: Of Adam, > 0.
         weight_decay: Of Adam, >= 0.
         max_epochs: Limit of epochs, >= 1.
@@ -48,6 +49,7 @@ def fit(
         seed: Of dropout; the global generator of torch is left as it was.
         progress: Show a progress bar on standard error if it is a terminal.
         stop_on: What the look is at, for the record.
+        look_every: Epochs between two looks, >= 1.
         p_delete: Training-time p_d, for the record.
         p_ablate: Training-time p_a, for the record.
 
@@ -63,7 +65,9 @@ def fit(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True)
-        stopping, epochs = _steps(model, training_loss, validation, optimizer, max_epochs, patience, progress)
+        stopping, epochs = _steps(
+            model, training_loss, validation, optimizer, max_epochs, patience, progress, look_every
+        )
     return TrainingRecord(
         epochs=epochs,
         best_epoch=stopping.best_epoch,
@@ -89,6 +93,7 @@ def _steps(
     max_epochs: int,
     patience: int,
     progress: bool,
+    look_every: int,
 ) -> tuple[EarlyStopping, int]:
     """Return the best epoch and loss, and the number of epochs."""
     stopping, epoch = EarlyStopping(patience), 0
@@ -98,6 +103,9 @@ def _steps(
             optimizer.zero_grad()
             training_loss(epoch).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
+            if epoch % look_every and epoch < max_epochs:
+                advance(1)
+                continue
             model.eval()
             with torch.inference_mode():
                 seen = validation()
@@ -106,7 +114,7 @@ def _steps(
                     f"`learning_rate` must keep the loss finite, got a validation loss of {seen.loss} in epoch {epoch}."
                     " Choose a smaller one."
                 )
-            stopping.observe(seen.loss, model, share=seen.share)
+            stopping.observe(seen.loss, model, share=seen.share, epochs=(epoch - 1) % look_every + 1)
             advance(1, f"validation loss {seen.loss:.3f}")
             if stopping.should_stop:
                 break

@@ -91,3 +91,14 @@ def test_the_floor_on_cora_ml_is_far_above_chance(data_root: Path) -> None:
     found = certified(train_mlp(split, seed=13, max_epochs=150), data, nodes)
     accuracy = (found.prediction == found.labels).mean()
     assert 0.5 < accuracy < 0.75  # the most frequent of seven classes makes 0.28
+
+
+def test_a_node_model_is_shown_all_targets_at_once_with_the_same_outcome() -> None:
+    data = two_communities()
+    split = graycert.inductive_split(data, seed=0, per_class=8, test_fraction="0.2")
+    model = graycert.distill(split, members=2, hidden_channels=8, max_epochs=10)
+    targets = split.test.nodes.numpy()
+    alone = [int(model(data.x[target : target + 1]).argmax()) for target in targets]
+    found = certified(model, data, targets)
+    assert found.prediction.tolist() == alone
+    assert np.array_equal(found.radius, found.num_eligible)

@@ -41,7 +41,7 @@ def ask_model(stored: Certificates, graph: Any, model: "nn.Module") -> Iterator[
         model: The model.
     """
     from graycert.audit import convolution_of
-    from graycert.models import InterceptionGNN
+    from graycert.models.weights import OwnModel
 
     s = stored.setup
     try:
@@ -58,7 +58,7 @@ def ask_model(stored: Certificates, graph: Any, model: "nn.Module") -> Iterator[
         yield _equal("model: convolution", s.convolution, known)
     yield from _same_weights(stored, model)
     yield from compare_as_trained(stored, graph, model)
-    if not isinstance(model, InterceptionGNN):
+    if not isinstance(model, OwnModel):
         return
     config = model.config
     yield _equal("model: classes", s.num_classes, config.num_classes)

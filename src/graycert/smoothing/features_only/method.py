@@ -12,6 +12,7 @@ from graycert._types import NO_CLASS, IntArray
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import eligible_nodes
 from graycert.graph.receptive_field import receptive_fields
+from graycert.models import NodeModel
 from graycert.problem import Problem, classified
 from graycert.sampling import evaluation_mode
 from graycert.sampling.scores import voted_class
@@ -64,9 +65,8 @@ class FeaturesOnlyMethod(Method):
         with torch.inference_mode(), evaluation_mode(model):
             model.to(where)
             whole = check_scores(model(x, problem.data.edge_index.to(where)), num_nodes=x.size(0), x=x)
-            own = [_alone(model, x[target : target + 1]) for target in problem.targets.tolist()]
+            classes = _own_classes(model, x, problem.targets).cpu().numpy()
         setup = classified(problem, num_classes=whole.size(1), engine="torch, one node per pass")
-        classes = torch.stack(own).cpu().numpy()
         refuse_open_votes(problem, for_none=classes == NO_CLASS, total=np.ones(classes.shape, dtype=np.int64))
         return setup, {"own_prediction": classes}
 
@@ -75,6 +75,13 @@ class FeaturesOnlyMethod(Method):
         prediction: IntArray = drawn["own_prediction"].astype(np.int64)
         radius = np.where(problem.exposed(), 0, found.arrays["num_eligible"])
         return {"prediction": np.maximum(prediction, 0), "radius": np.where(prediction == NO_CLASS, -1, radius)}
+
+
+def _own_classes(model: nn.Module, x: Tensor, targets: IntArray) -> Tensor:
+    """Return the class of each target, alone; rows of a `NodeModel` are alone in every pass."""
+    if isinstance(model, NodeModel):
+        return voted_class(model(x[torch.as_tensor(targets, device=x.device)]))
+    return torch.stack([_alone(model, x[target : target + 1]) for target in targets.tolist()])
 
 
 def _alone(model: nn.Module, row: Tensor) -> Tensor:
