@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from graycert.problem import Execution as Execution
     from graycert.rules import certify_votes as certify_votes
     from graycert.runs.verify.verify import verify as verify
+    from graycert.smoothing import BoundedVotes as BoundedVotes
     from graycert.smoothing import FeaturesOnly as FeaturesOnly
     from graycert.smoothing import InterceptionSmoothing as InterceptionSmoothing
     from graycert.smoothing import RandomizedAblation as RandomizedAblation
@@ -59,6 +60,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AttributeFlipThreat": "graycert.threats",
+    "BoundedVotes": "graycert.smoothing",
     "Certificates": "graycert.certificates",
     "DeltaBounds": "graycert.bounds",
     "Draws": "graycert.draws",

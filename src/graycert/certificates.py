@@ -308,7 +308,7 @@ class Certificates:
         return (
             f"Certificates({self.targets.size:,} targets, {int((self.radius >= 1).sum()):,} certified, "
             f"{int((self.radius < 0).sum()):,} abstained, smoothing={s.smoothing.name!r}, "
-            f"threat={s.threat.claimed_as!r}, rule={s.rule!r}, alpha={s.alpha:g})"
+            f"threat={s.threat.claimed_as!r}, rule={s.rule!r}{'' if s.draws is None else f', alpha={s.alpha:g}'})"
         )
 
     def __len__(self) -> int:

@@ -341,6 +341,10 @@ def possible_labels(certificates: Certificates, *, radius: int) -> BoolArray:
     """
     c = certificates
     _require(c, "possible labels")
+    radius = check_integer("radius", radius, at_least=0)
+    known = c.setup.smoothing.possible_labels(c, radius)
+    if known is not None:
+        return known
     votes = c.votes
     if votes is None or c.delta_upper is None:
         raise InvalidParameterError(

@@ -28,6 +28,7 @@ WAYS = {
     "subgraphs": ("--num-subgraphs", "5"),
     "features-only": (),
 }
+OF_NODE_MODELS = {"votes"}
 NOTHING_DRAWN = {"subgraphs", "features-only"}
 DRAWN = ("--num-selection", "20", "--num-estimation", "30")
 
@@ -52,7 +53,7 @@ def words_of(folder, smoothing, *more):
 
 
 def test_all_smoothings_are_tried_here():
-    assert set(WAYS) == set(SMOOTHINGS)
+    assert set(WAYS) | OF_NODE_MODELS == set(SMOOTHINGS)
 
 
 @pytest.mark.parametrize("smoothing", WAYS)
@@ -238,13 +239,14 @@ def test_what_does_not_fit_is_refused_before_a_graph_is_loaded(words, status, sa
         ("interception", ("--min-distance", "0"), "skip-exposes-target", "--no-skip"),
         ("sparse", ("--model", "gcn"), "skip-not-smoothed", "--no-skip"),
         ("subgraphs", ("--min-distance", "0"), "target-in-every-subgraph", "--min-distance 1"),
+        ("votes", ("--model", "gcn"), "not-per-node", "graycert.distill"),
     ],
 )
 def test_what_the_form_of_the_model_rules_out_is_refused_before_training(
     smoothing, words, slug, advice, folder, tmp_path, capsys
 ):
-    given = ("--graph", folder / "ring.npz", "--per-class", "5", "--smoothing", smoothing, *WAYS[smoothing], *words)
-    found = run_command(capsys, "certify", *given, "--out", tmp_path / "run")
+    given = ("--graph", folder / "ring.npz", "--per-class", "5", "--smoothing", smoothing, *WAYS.get(smoothing, ()))
+    found = run_command(capsys, "certify", *given, *words, "--out", tmp_path / "run")
     assert found.status == 3
     assert f"[{slug}: see " in found.err
     assert advice in found.err

@@ -13,7 +13,7 @@ from graycert.runs.cost import cost, warnings_of
 from graycert.runs.words import summary_record
 from support.certificates import small_certificates
 from support.certified_groups import certify_groups, three_groups, trained_model
-from support.every_smoothing import CASES, made, small_graph
+from support.every_smoothing import CASES, made, model_of, small_graph
 from support.few_frauds import NUM_ACCOUNTS, NUM_FRAUDS, FindsFraud, few_frauds
 
 OTHERS = graycert.NodeFeatureThreat(min_distance=1)
@@ -109,7 +109,7 @@ def test_where_nothing_of_the_features_is_left():
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_smoothing_is_compared_with_the_model_as_trained(case):
-    c, data, model = made(case), small_graph(), trained_model().eval()
+    c, data, model = made(case), small_graph(), model_of(case).eval()
     with torch.no_grad():
         plain = model(data.x, data.edge_index).argmax(dim=1).numpy()
         alone = model(data.x, data.edge_index[:, :0]).argmax(dim=1).numpy()

@@ -14,6 +14,7 @@ from graycert.rules import RULES
 from graycert.smoothing import FOLLOWS, SMOOTHINGS
 from graycert.threats import THREATS
 from support.binary_graphs import binary_graph
+from support.certified_groups import RowClassifier
 from support.known_models import shaken
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -25,6 +26,7 @@ EXAMPLES = {
     "sparse": {"p_plus": 0.01, "p_minus": 0.6},
     "subgraphs": {"num_subgraphs": 5},
     "features-only": {},
+    "votes": {"num_voters": 4},
 }
 THREAT_EXAMPLES = {"node-features": {"min_distance": 1}}
 WITH_VALUES = graycert.NodeFeatureThreat(min_distance=1, hostile_edge_inputs=True)
@@ -43,6 +45,11 @@ def model():
     return shaken(graycert.build_model("gcn", graph(), hidden_channels=4))
 
 
+@cache
+def row_classifier():
+    return shaken(RowClassifier(graph().num_features, 4, int(graph().y.max()) + 1))
+
+
 def certify(smoothing, threat, rule, **changes):
     """Certify two nodes with few draws, whatever it takes."""
     kind = SMOOTHINGS[smoothing]
@@ -52,7 +59,7 @@ def certify(smoothing, threat, rule, **changes):
     if rule == "sequential" and graycert.UntilDecided in kind.draws_allowed:
         arguments["draws"] = graycert.UntilDecided(num_selection=20, max_estimation=60, batch=30)
     return graycert.certify(
-        model(),
+        row_classifier() if smoothing == "votes" else model(),
         graph(),
         smoothing=kind(**EXAMPLES[smoothing]),
         threat=THREATS[threat](**THREAT_EXAMPLES.get(threat, {})),

@@ -6,12 +6,21 @@ import numpy as np
 import torch
 
 import graycert
-from support.certified_groups import OTHERS, SMOOTHING, TARGETS, smoothing_with_arrays, three_groups, trained_model
+from support.certified_groups import (
+    OTHERS,
+    SMOOTHING,
+    TARGETS,
+    smoothing_with_arrays,
+    three_groups,
+    trained_model,
+    trained_row_classifier,
+)
 
 FEW = graycert.Draws(num_selection=50, num_estimation=300)
 UNTIL_DECIDED = graycert.UntilDecided(num_selection=50, max_estimation=300, batch=32, give_up=0.07)
 STRONG = graycert.InterceptionSmoothing(p_delete=0.8, p_ablate=0.8)
 TRUSTED = graycert.NodeFeatureThreat(min_distance=1, trusted=np.arange(42) % 7 == 1)
+KNOWN_LABELS = np.where(np.arange(42) < 12, np.arange(42) % 3, -1)
 
 CASES = {
     "interception": {"smoothing": SMOOTHING, "threat": OTHERS, "draws": FEW},
@@ -54,6 +63,17 @@ CASES = {
         "threat": graycert.FeaturesAndOutEdgesThreat(),
     },
     "features-only": {"smoothing": graycert.FeaturesOnly(), "threat": OTHERS},
+    "votes": {"smoothing": graycert.BoundedVotes(num_voters=9, gate=0.75), "threat": OTHERS},
+    "votes-of-targets": {
+        "smoothing": graycert.BoundedVotes(num_voters=9, voters="pagerank", tolerance=0.01),
+        "threat": graycert.NodeFeatureThreat(),
+    },
+    "votes-and-labels": {
+        "smoothing": graycert.BoundedVotes(
+            num_voters=9, vote="one-hot", gate=0.75, gamma=8.0, label_propagation=KNOWN_LABELS
+        ),
+        "threat": TRUSTED,
+    },
     "features-only-edges": {"smoothing": graycert.FeaturesOnly(), "threat": graycert.EdgeDeletionThreat()},
 }
 
@@ -68,11 +88,16 @@ def small_graph():
     return data
 
 
+def model_of(name):
+    """The model of a case: bounded votes are of one that reads each row alone."""
+    return trained_row_classifier() if CASES[name]["smoothing"].name == "votes" else trained_model()
+
+
 def certify_case(name, **changes):
     """Certify twelve nodes."""
     arguments = {"targets": TARGETS, "alpha": 0.05, "max_radius": 6, "seed": 3, **CASES[name], **changes}
     return graycert.certify(
-        trained_model(), small_graph(), execution=graycert.Execution(say=lambda _: None), **arguments
+        model_of(name), small_graph(), execution=graycert.Execution(say=lambda _: None), **arguments
     )
 
 

@@ -89,7 +89,7 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         ("Message-passing steps", _steps(s)),
         *([("Values per edge", edge_inputs_in_words(s))] if s.edge_inputs else []),
         *([] if s.draws is None else _parameters(s.draws)),
-        ("Failure probability α", f"{s.alpha!r} for all targets" if s.simultaneous else f"{s.alpha!r} per target"),
+        ("Failure probability α", _alpha(s)),
         ("Rule", s.rule if s.the_rule.is_sound else f"{s.rule} (NOT SOUND)"),
         ("Bound on Δ", _methods(c)),
         ("Engine", s.engine),
@@ -100,6 +100,12 @@ def _settings(c: Certificates) -> tuple[tuple[str, str], ...]:
         ("Fingerprint", s.graph_fingerprint),
     ]
     return (*fixed, *_flat(s.provenance, ""))
+
+
+def _alpha(setup: Setup) -> str:
+    if setup.draws is None:
+        return "none: nothing is drawn"
+    return f"{setup.alpha!r} for all targets" if setup.simultaneous else f"{setup.alpha!r} per target"
 
 
 def _memory(setup: Setup) -> tuple[tuple[str, str], ...]:
@@ -117,9 +123,11 @@ def _steps(setup: Setup) -> str:
 
 def _parameters(chosen: Parameters) -> list[tuple[str, str]]:
     """Return what parameters are called, and their values; of arrays their range."""
-    rows = []
+    rows, used = [], chosen.stored()[0]
     for each in dataclasses.fields(chosen):
         value, label = getattr(chosen, each.name), each.metadata["label"] or each.metadata["help"].rstrip(".")
+        if each.name not in used:
+            continue
         if isinstance(value, np.ndarray):
             value = (
                 f"{float(value.min())!r}..{float(value.max())!r} (per {each.metadata['per']})" if value.size else "none"

@@ -276,7 +276,7 @@ def summary_record(certificates: Certificates) -> dict[str, Any]:
         "threat": s.threat.claimed_as,
         "radius_counts": s.threat.unit,
         "rule": s.rule,
-        "alpha": s.alpha,
+        "alpha": None if s.draws is None else s.alpha,
         "simultaneous": s.simultaneous,
         "collective": _collective_record(c),
         "num_targets": len(c),

@@ -3,6 +3,7 @@
 `SMOOTHINGS` has all of them by name. Outside these folders nobody asks which one it is.
 """
 
+from graycert.smoothing.bounded_votes.parameters import BoundedVotes
 from graycert.smoothing.features_only.parameters import FeaturesOnly
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.smoothing.protocol import FOLLOWS, Cell, Claim, Follows, FromGraph, Method, Smoothing
@@ -20,6 +21,7 @@ SMOOTHINGS: dict[str, type[Smoothing]] = {
         SparseSmoothing,
         SubgraphVoting,
         FeaturesOnly,
+        BoundedVotes,
     )
 }
 """All smoothings by name, in the order in which they are listed."""
@@ -27,6 +29,7 @@ SMOOTHINGS: dict[str, type[Smoothing]] = {
 __all__ = [
     "FOLLOWS",
     "SMOOTHINGS",
+    "BoundedVotes",
     "Cell",
     "Claim",
     "FeaturesOnly",

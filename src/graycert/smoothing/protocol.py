@@ -140,6 +140,8 @@ class Smoothing(Parameters, ABC):
         edge_inputs_proofs: Page of docs/proofs for models that are given values per edge, by the name of the threat.
         shows_target: Whether the target's own features are always shown, so that only a target that is not hostile can
             be certified.
+        evaluates_quickly: Whether evaluating the model again costs so little that `verify` does it whenever it has the
+            model.
     """
 
     claims: ClassVar[tuple[Claim, ...]]
@@ -152,6 +154,7 @@ class Smoothing(Parameters, ABC):
     examines_all_radii: ClassVar[bool] = False
     edge_inputs_proofs: ClassVar[Mapping[str, str]] = {}
     shows_target: ClassVar[bool] = False
+    evaluates_quickly: ClassVar[bool] = False
 
     @abstractmethod
     def classifier(self, setup: "Setup") -> str:
@@ -185,6 +188,14 @@ class Smoothing(Parameters, ABC):
         known.
         """
         del receptive_field_size
+        return None
+
+    def possible_labels(self, certificates: "Certificates", radius: int) -> BoolArray | None:
+        """Return the classes that ``radius`` hostile nodes could force, (num_targets, num_classes), from a result.
+
+        None where they follow from votes that were drawn.
+        """
+        del certificates, radius
         return None
 
     def shows_trusted(self, trusted: BoolArray) -> bool:

@@ -33,6 +33,7 @@ def verify(
     these and the votes, then summary and report. Classes, radii and counts must be equal; floats may differ by
     1e-12. A model that the run keeps is asked what it can say without a draw: whether it shows the target past the
     smoothing, how deep it is, its classes and features, its convolutions, and what it predicts without smoothing.
+    Where evaluating it again costs little (`BoundedVotes`), all that it said is evaluated again, too.
 
     The work is bounded by the graph and the size of the files, whatever they hold.
 
@@ -76,6 +77,7 @@ def verify(
         checks += stored_files.compare_report(folder, stored, recomputed, not_redone)
         checks += stored_files.compare_weights(folder, stored, not_redone)
     beside = model if model is not None else model_beside(folder)
+    model = beside if stored.setup.smoothing.evaluates_quickly else model
     said = [] if beside is None or not same_graph else list(ask_model(stored, graph, beside))
     checks += said
     if model is not None and same_graph and all(check.passed or check.name in WITHOUT_SMOOTHING for check in said):

@@ -1,0 +1,166 @@
+"""Probabilities of single rows of features by a model of single nodes, the same bits in any company."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from graycert._types import FloatArray
+from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.models.private_copy import private_copy
+from graycert.models.row_products import rows_times
+
+BLOCK = 512
+"""Rows per pass: a multiple of what a processor handles at once, so that no row is a remainder."""
+
+_LOOKED_AT = 8  # rows that are evaluated once more, elsewhere and in other company
+_FLOATS = (torch.float32, torch.float64)
+
+
+def row_probabilities(model: nn.Module, x: Tensor) -> FloatArray:
+    r"""Return the class probabilities of each row of features by a per-node model, such as an MLP.
+
+    $$p_c(x_v) = e^{z_c(x_v)} / \sum_{c'} e^{z_{c'}(x_v)}$$
+
+    The scores z are what ``model(x, edge_index)`` returns without any edge; log-probabilities give their probabilities.
+    Rows go through the model in blocks of `BLOCK` rows, the last one filled up with zeros, on one thread of the CPU.
+    Matrix products are taken row by row in a fixed order (`rows_times`); a model with operations that are not known to
+    treat rows alike is shown one row at a time. The softmax is in float64. So the bits of a row depend on that row
+    alone: not on other rows, their number or order, nor on threads.
+
+    Guarantee:
+        Row v is a function of row v of ``x``, total on all of R^d with NaN and infinities: a row with an entry that is
+        not finite, or scores that are not, is uniform. Rounding is part of that function; it may differ between
+        processors, not within one.
+
+    Args:
+        model: A module ``forward(x, edge_index)`` -> scores (num_rows, num_classes) that reads no row for another one;
+            evaluated as a copy, in evaluation mode.
+        x: Features, shape (num_rows, num_features).
+
+    Returns:
+        Float64, shape (num_rows, num_classes), rows sum to 1 up to rounding.
+
+    Raises:
+        InvalidParameterError: If the model does not return scores for each row.
+        UnsoundSetupError: ``not-per-node``, if the model says that it moves messages, or rows of a pass change others.
+    """
+    if getattr(model, "num_layers", 0) != 0:
+        raise UnsoundSetupError(
+            "not-per-node",
+            f"`model` must classify each node by its own features alone, got {type(model).__name__} with "
+            f"{model.num_layers} steps of messages. Distil it: graycert.distill(split, teacher=model).",
+        )
+    copied = private_copy(model).cpu().eval()
+    rows = x.detach().cpu()
+    finite = torch.isfinite(rows).all(dim=1)
+    rows = torch.where(finite[:, None], rows, torch.zeros_like(rows))
+    with _one_thread(), torch.no_grad():
+        watched = _Operations()
+        with watched:
+            scores = _in_blocks(copied, rows, size=BLOCK)
+        if watched.others:
+            scores = _in_blocks(copied, rows, size=1)
+        else:
+            with _Operations():
+                _refuse_mixing(copied, rows, scores)
+    return np.concatenate([_softmax(part, whole) for part, whole in _parts(scores, finite.numpy())])
+
+
+def _in_blocks(model: nn.Module, rows: Tensor, *, size: int) -> Tensor:
+    """Return the scores of all rows, evaluated in blocks of one size."""
+    found = []
+    for block in torch.split(rows, size):
+        filled = torch.zeros(size, rows.size(1), dtype=rows.dtype)
+        filled[: block.size(0)] = block
+        found.append(_scores(model, filled)[: block.size(0)])
+    return torch.cat(found)
+
+
+def _scores(model: nn.Module, rows: Tensor) -> Tensor:
+    scores = model(rows, torch.empty(2, 0, dtype=torch.long))
+    if not isinstance(scores, Tensor) or scores.dim() != 2 or scores.size(0) != rows.size(0) or scores.size(1) < 2:
+        shape = tuple(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
+        raise InvalidParameterError(
+            f"`model` must return scores (num_nodes, num_classes) with at least two classes, got {shape} for "
+            f"{rows.size(0)} nodes."
+        )
+    return scores
+
+
+def _refuse_mixing(model: nn.Module, rows: Tensor, scores: Tensor) -> None:
+    """Evaluate some rows among zeros, at other places: their bits must be the same."""
+    chosen = np.unique(np.linspace(0, rows.size(0) - 1, _LOOKED_AT).astype(np.int64))
+    for number, row in enumerate(chosen.tolist()):
+        place = (37 * number + row + 1) % BLOCK
+        alone = torch.zeros(BLOCK, rows.size(1), dtype=rows.dtype)
+        alone[place] = rows[row]
+        if not torch.equal(_scores(model, alone)[place].nan_to_num(), scores[row].nan_to_num()):
+            raise UnsoundSetupError(
+                "not-per-node",
+                f"`model` must classify each node by its own features alone, but the scores of row {row} change with "
+                "the rows beside it. Leave out what mixes rows, such as a statistic over the nodes of a pass.",
+            )
+
+
+def _parts(scores: Tensor, finite: Any) -> Iterator[tuple[FloatArray, Any]]:
+    """Yield scores in float64, in blocks of one size, and which of their rows had finite features."""
+    values = scores.to(torch.float64).numpy()
+    for start in range(0, values.shape[0], BLOCK):
+        yield values[start : start + BLOCK], finite[start : start + BLOCK]
+
+
+def _softmax(scores: FloatArray, finite: Any) -> FloatArray:
+    """Return softmax of each row, uniform where it is not to be trusted."""
+    filled = np.zeros((BLOCK, scores.shape[1]))
+    filled[: scores.shape[0]] = scores
+    good = np.asarray(np.isfinite(filled).all(axis=1))
+    good[: finite.size] &= finite
+    filled[~good] = 0.0
+    powers = np.exp(filled - filled.max(axis=1, keepdims=True))
+    found: FloatArray = (powers / powers.sum(axis=1, keepdims=True))[: scores.shape[0]]
+    return found
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Takes matrix products row by row, and lists operations that may treat a row by its place."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.others: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
+        name = func._schema.name.removeprefix("aten::")
+        if name in _PRODUCTS and not kwargs and args[-1].dtype in _FLOATS:
+            return _PRODUCTS[name](*args)
+        if not (func.is_view or torch.Tag.pointwise in func.tags or name in _ALIKE):
+            self.others.add(name)
+        return func(*args, **(kwargs or {}))
+
+
+_PRODUCTS: dict[str, Callable[..., Tensor]] = {
+    "mm": rows_times,
+    "bmm": rows_times,
+    "addmm": lambda shift, rows, weights: rows_times(rows, weights) + shift,
+}
+
+_ALIKE = {
+    *("_softmax", "_log_softmax", "logsumexp", "native_batch_norm", "native_layer_norm", "linalg_vector_norm"),
+    *("amax", "amin", "argmax", "max", "mean", "min", "sum", "cat", "stack", "clone", "copy_", "detach", "lift_fresh"),
+    *("arange", "empty", "empty_like", "empty_strided", "fill_", "full", "full_like", "ones", "ones_like"),
+    *("scalar_tensor", "zeros", "zeros_like", "_reshape_alias", "_to_copy", "_unsafe_view"),
+}
