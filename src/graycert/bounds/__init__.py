@@ -14,6 +14,7 @@ from graycert.bounds.hop_limited import ArrivalProbability, arrival_probability
 from graycert.bounds.inclusion_exclusion import MAX_EXPLICIT_PATHS, inclusion_exclusion
 from graycert.bounds.levine import largest_levine_radius, levine_delta
 from graycert.bounds.multiplicative import multiplicative_bound
+from graycert.bounds.settings_grid import GridPoint, SettingsGrid, settings_grid
 from graycert.bounds.single_source import single_source_bound, single_source_bounds, target_bound
 from graycert.bounds.structural import edge_deletion_bounds
 from graycert.bounds.tree import TreeDelta, tree_arrival_probability, tree_delta
@@ -28,6 +29,8 @@ __all__ = [
     "PATH_BOUNDS",
     "ArrivalProbability",
     "DeltaBounds",
+    "GridPoint",
+    "SettingsGrid",
     "TreeDelta",
     "ablation_only_delta",
     "arrival_probability",
@@ -42,6 +45,7 @@ __all__ = [
     "largest_levine_radius",
     "levine_delta",
     "multiplicative_bound",
+    "settings_grid",
     "single_source_bound",
     "single_source_bounds",
     "target_bound",

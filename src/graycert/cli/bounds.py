@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from graycert.cli import graphs, models
+from graycert.cli.bounds_grid import GridAsked
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import NO_NEGATIVE, BoundsConfig
 from graycert.cli.console import Console, table
@@ -45,7 +46,8 @@ def bounds_command() -> Callable[..., int]:
         """Bound Δ, the chance that a hostile message arrives, and with it the radius that any model could reach.
 
         No model and no features are needed; of a model only its depth and kind count. A node whose Δ̄(ρ) is 1/2 or
-        more cannot be certified at ρ with this bound, even if every vote agrees.
+        more cannot be certified at ρ with this bound, even if every vote agrees. With --grid, many p_d and p_a are
+        compared: how many nodes could be certified, and which pairs are worth trying for a wanted radius.
 
         Args:
             options: Which nodes and which smoothing.
@@ -60,10 +62,15 @@ def bounds_command() -> Callable[..., int]:
 
 
 def _run(config: BoundsConfig, console: Console) -> int:
+    asked = GridAsked.of(config)
     smoothing, _ = _made(config, {})
     place = config.out
     out = None if place is None else check_file(place, overwrite=config.overwrite, suffixes=(".csv", ".parquet"))
     with nullcontext() if out is None else claimed(out):
+        if asked is not None:
+            data = graphs.load(config, console)
+            targets, num_layers, threat = _about(config, smoothing, data, console)
+            return asked.run(config, data, console, targets=targets, num_layers=num_layers, threat=threat, out=out)
         return _bounded(config, smoothing, out, console)
 
 
@@ -121,9 +128,27 @@ def _steps(config: BoundsConfig) -> int:
 
 
 def _evaluate(config: BoundsConfig, smoothing: InterceptionSmoothing, data: Any, console: Console) -> "DeltaBounds":
+    from graycert.bounds import delta_bounds
+
+    targets, num_layers, threat = _about(config, smoothing, data, console)
+    return delta_bounds(
+        data,
+        targets,
+        smoothing=smoothing,
+        threat=threat,
+        num_layers=num_layers,
+        max_radius=config.max_radius,
+        bound=config.bound,
+    )
+
+
+def _about(
+    config: BoundsConfig, smoothing: InterceptionSmoothing, data: Any, console: Console
+) -> tuple[Any, int, Threat]:
+    """Return targets, steps and threat that the bounds are about, and load what the bound needs."""
     import numpy as np
 
-    from graycert.bounds import PATH_BOUNDS, delta_bounds
+    from graycert.bounds import PATH_BOUNDS
     from graycert.bounds.two_level import load_kernels
 
     named = None if config.targets == "all" else read_nodes(config.targets, data, flag="targets")
@@ -139,15 +164,7 @@ def _evaluate(config: BoundsConfig, smoothing: InterceptionSmoothing, data: Any,
         num_layers, threat = known_of(model, config, data, smoothing=smoothing, threat=threat, targets=targets)
     if config.bound not in PATH_BOUNDS:
         load_kernels(console.say)
-    return delta_bounds(
-        data,
-        targets,
-        smoothing=smoothing,
-        threat=threat,
-        num_layers=num_layers,
-        max_radius=config.max_radius,
-        bound=config.bound,
-    )
+    return targets, num_layers, threat
 
 
 def _rows(found: "DeltaBounds") -> list[dict[str, Any]]:

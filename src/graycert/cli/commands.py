@@ -92,6 +92,7 @@ def every_command() -> tuple[Command, ...]:
             (
                 "graycert bounds",
                 "graycert bounds --p-delete 0.5 --p-ablate 0.9 --out bounds.csv",
+                "graycert bounds --grid all --radius 3 --heatmap grid.png",
             ),
         ),
         Command(datasets, PLAN, ("graycert datasets",)),

@@ -30,12 +30,13 @@ HEADINGS = (
     "Draws",
     "Conclusion",
     "Conditions",
+    "Planning",
     "Machine",
 )
 GROUPS = {name: Group(name, sort_key=number) for number, name in enumerate(HEADINGS, start=1)}
 """Headings in the help, in this order; what has none stands first."""
-IN_GRAPH, IN_MODEL, IN_TRAINING, IN_MACHINE = (
-    Parameter(group=GROUPS[name]) for name in ("Graph", "Model", "Training", "Machine")
+IN_GRAPH, IN_MODEL, IN_TRAINING, IN_PLANNING, IN_MACHINE = (
+    Parameter(group=GROUPS[name]) for name in ("Graph", "Model", "Training", "Planning", "Machine")
 )
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -283,5 +284,19 @@ class BoundsConfig(GraphConfig):
     threat: Annotated[str, Parameter(group=GROUPS["Threat"]), Field(description="Who may do what.")] = "node-features"
     bound: Annotated[str, Field(description="Bound of Δ over sets of hostile nodes.")] = "auto"
     max_radius: Annotated[Count, Field(description="Largest radius to examine.")] = 20
-    out: Annotated[str | None, Field(description="File for the values per node: .csv or .parquet.")] = None
+    grid: Annotated[
+        str | None,
+        IN_PLANNING,
+        Field(
+            description="Count for many p_d and p_a instead: all, or values with commas, those of p_d before a colon, "
+            "e.g. 0,0.3,0.6:0.7,0.8,0.9."
+        ),
+    ] = None
+    radius: Annotated[Count, IN_PLANNING, Field(description="Radius that is wanted: its counts are shown.")] = 1
+    heatmap: Annotated[
+        str | None, IN_PLANNING, Field(description="File for a picture of the grid at that radius: .png, .pdf or .svg.")
+    ] = None
+    out: Annotated[
+        str | None, Field(description="File for the values per node, or per pair of the grid: .csv or .parquet.")
+    ] = None
     overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an existing file.")] = False
