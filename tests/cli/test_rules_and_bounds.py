@@ -96,7 +96,7 @@ def test_a_collective_certificate_of_the_paper_rule_is_refused_at_once(tmp_path,
     flags = ("--graph", tmp_path / "none.npz", "--rule", "paper", "--collective", "--out", tmp_path / "run")
     found = run_command(capsys, "certify", *flags)
     assert found.status == 3  # a set-up that proves nothing
-    assert "[unsound-rule: see " in found.err
+    assert "[unsound-rule: `graycert explain unsound-rule`]" in found.err
     assert "none.npz" not in found.err  # nothing was loaded
     assert not (tmp_path / "run").exists()
 

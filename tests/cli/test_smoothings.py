@@ -220,10 +220,10 @@ def test_other_threats_are_certified_too(folder, tmp_path, capsys):
         (("--smoothing", "features-only", "--bound", "exact"), 2, "`bound` must be one of 'auto'"),
         (("--smoothing", "everything"), 2, "`smoothing` must be one of 'interception', 'retention', "),
         (("--threat", "martians"), 2, "`threat` must be one of 'node-features', "),
-        (("--smoothing", "features-only", "--threat", "attribute-flips"), 3, "[no-proof: see "),
-        (("--smoothing", "features-only", "--rule", "sound"), 3, "[no-proof: see "),
+        (("--smoothing", "features-only", "--threat", "attribute-flips"), 3, "[no-proof: `graycert explain "),
+        (("--smoothing", "features-only", "--rule", "sound"), 3, "[no-proof: `graycert explain "),
         (("--until-decided", "--rule", "sound"), 3, "certified by the rule 'sequential' alone, got rule 'sound'"),
-        (("--threat", "edge-deletion", "--collective"), 3, "[no-proof: see "),
+        (("--threat", "edge-deletion", "--collective"), 3, "[no-proof: `graycert explain "),
     ],
 )
 def test_what_does_not_fit_is_refused_before_a_graph_is_loaded(words, status, says, tmp_path, capsys):
@@ -248,7 +248,7 @@ def test_what_the_form_of_the_model_rules_out_is_refused_before_training(
     given = ("--graph", folder / "ring.npz", "--per-class", "5", "--smoothing", smoothing, *WAYS.get(smoothing, ()))
     found = run_command(capsys, "certify", *given, *words, "--out", tmp_path / "run")
     assert found.status == 3
-    assert f"[{slug}: see " in found.err
+    assert f"[{slug}: `graycert explain " in found.err
     assert advice in found.err
     assert "training" not in found.err
 
@@ -339,7 +339,7 @@ def test_bounds_of_other_threats(folder, capsys):
     assert found.record["options"]["min_distance"] == 1
     assert "deleting nodes at distance >= 1" in run_command(capsys, "bounds", *words).out
     refused = run_command(capsys, "bounds", *words[:-2])
-    assert (refused.status, "[unknown-convolution: see " in refused.err) == (3, True)
+    assert (refused.status, "[unknown-convolution: `graycert explain " in refused.err) == (3, True)
     refused = run_command(capsys, "bounds", *words[:2], "--convolution", "local")
     assert (refused.status, "`--convolution` belongs to --threat node-deletion" in refused.err) == (2, True)
 
