@@ -1,8 +1,10 @@
-"""One progress bar for all long work: on standard error, only on a terminal, with rate and time left."""
+"""One progress bar for all long work, with rate and time left: on standard error, where it is seen."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
+
+from graycert._terminal import in_notebook
 
 
 class Advance(Protocol):
@@ -21,7 +23,7 @@ def progress_bar(work: str, *, total: int | None, unit: str, shown: bool) -> Ite
         work: What is being done, e.g. "drawing".
         total: Number of units; None if it is not known.
         unit: Plural name of a unit, e.g. "draws".
-        shown: Whether a bar is wanted; without a terminal there is none anyhow.
+        shown: Whether a bar is wanted; without a terminal or a notebook there is none anyhow.
     """
     if not shown:
         yield _silent
@@ -39,7 +41,8 @@ def progress_bar(work: str, *, total: int | None, unit: str, shown: bool) -> Ite
             return Text(f"{task.speed:,.0f} {unit}/s" if task.speed >= 1 else f"{3600 * task.speed:,.0f} {unit}/h")
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
-    console = Console(stderr=True)
+    # a notebook shows one line as a terminal does, without further packages
+    console = Console(stderr=True, force_jupyter=False, force_terminal=True if in_notebook() else None)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(work, total=total)
 

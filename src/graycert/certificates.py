@@ -23,6 +23,7 @@ from graycert.threats import Threat
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from torch import Tensor, nn
 
     from graycert.deployment import SmoothedClassifier
@@ -417,6 +418,74 @@ class Certificates:
         from graycert.runs.explain import explain
 
         return explain(self, node)
+
+    def confusion(self, *, radius: int | None = None) -> "pd.DataFrame":
+        """Return the confusion table: targets by true class and by what the smoothed classifier predicts.
+
+        Args:
+            radius: Count only predictions that hold against that many (or all eligible) hostile nodes, >= 0; the others
+                are in the column "not certified". Default: all predictions; those without are in "abstained".
+
+        Returns:
+            Counts of the targets with a known class; rows are true classes, columns predicted ones.
+
+        Raises:
+            InvalidParameterError: If no true class is known.
+        """
+        from graycert.runs.per_class import confusion
+
+        return confusion(self, radius=radius)
+
+    def by_class(self) -> "pd.DataFrame":
+        """Return counts per true class: targets, correct as trained, correct when smoothed, certified and correct.
+
+        Returns:
+            A row per class that targets have; ``certified_1`` means certified at ρ = 1, ``holds_1`` also counts targets
+            that fewer nodes could attack and that hold against all of these. Without labels, correct means: as the
+            model as trained predicts.
+        """
+        from graycert.runs.per_class import by_class
+
+        return by_class(self)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot the certified ratio and the certified accuracy over the radius, with what it is to be compared to.
+
+        Args:
+            ax: Matplotlib axes to draw into. Default: those of a new figure.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InvalidParameterError: If matplotlib is not installed.
+        """
+        from graycert.runs.pictures import plot
+
+        return plot(self, ax)
+
+    def plot_target(self, node: int | str, ax: "Axes | None" = None) -> "Axes":
+        """Plot what decides one target: Δ̄(ρ) against half its proved lead; else how many votes each class has.
+
+        Args:
+            node: A target: its index, or its name.
+            ax: Matplotlib axes to draw into. Default: those of a new figure.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InvalidParameterError: If it is no target, or matplotlib is not installed.
+        """
+        from graycert.runs.pictures import plot_target
+
+        return plot_target(self, node, ax)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from graycert.runs.notebook import to_html
+
+        return to_html(self)
 
     def judge(self, *conditions: str) -> "tuple[Verdict, ...]":
         """Say whether conditions such as "correct@2=0.6" are met, see `graycert.runs.conditions`.

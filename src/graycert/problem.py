@@ -39,7 +39,7 @@ class Execution:
         batch_size: Draws per forward pass of a model without compiled kernels; default from a memory budget.
         memory: Bytes that drawing with compiled kernels may take, refused if they need more; default a quarter of what
             the machine has free. Votes do not depend on it.
-        progress: Show a progress bar on standard error if it is a terminal.
+        progress: Show a progress bar where it is seen: on a terminal, or in a notebook.
         say: Called with plain-words sentences before long work: what can be certified at best, and if kernels have to
             be compiled first. By default nothing is said, except a warning where nothing can be certified.
 
@@ -51,7 +51,7 @@ class Execution:
     engine: str = "auto"
     batch_size: int | None = None
     memory: int | None = None
-    progress: bool = False
+    progress: bool = True
     say: Say | None = None
 
     def __post_init__(self) -> None:

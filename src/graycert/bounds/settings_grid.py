@@ -111,7 +111,7 @@ def settings_grid(
     max_radius: int = 10,
     bound: str = "auto",
     num_threads: int = 1,
-    progress: bool = False,
+    progress: bool = True,
 ) -> SettingsGrid:
     """Choose p_d and p_a without a model: count the nodes that any model could certify, over a grid of both.
 
@@ -129,7 +129,7 @@ def settings_grid(
         max_radius: Largest radius counted, >= 1.
         bound: See `delta_bounds`.
         num_threads: See `delta_bounds`.
-        progress: Show a bar on a terminal.
+        progress: Show a progress bar where it is seen: on a terminal, or in a notebook.
 
     Returns:
         Counts for each pair and radius; ``.best(radius)`` names the pairs worth trying.

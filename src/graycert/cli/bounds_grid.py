@@ -144,10 +144,11 @@ def _write_table(found: "SettingsGrid", file: Path) -> None:
 
 
 def _write_picture(found: "SettingsGrid", radius: int, file: Path) -> None:
+    from graycert.reproduction.style import new_figure
     from graycert.tuning.planning import draw_grid
 
-    figure = draw_grid(found, radius).get_figure(root=True)
-    assert figure is not None
+    figure, panels = new_figure(width=5.6, height=4.6)
+    draw_grid(found, radius, panels[0, 0])
     kind = file.suffix.removeprefix(".").lower()
     write_file(file, lambda path: figure.savefig(path, format=kind), flag="heatmap")
 

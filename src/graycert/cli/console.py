@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from shutil import get_terminal_size
 from typing import Any
 
+from graycert._terminal import table_text, wrapped
 from graycert.errors import InvalidFileError, InvalidParameterError
 
 
@@ -43,7 +44,7 @@ class Console:
 
     def result(self, text: str, record: dict[str, Any]) -> None:
         """Print the result: ``text``, or ``record`` if JSON was asked for."""
-        print(json.dumps(record, ensure_ascii=False, allow_nan=False) if self.as_json else text)  # noqa: T201
+        print(json.dumps(record, ensure_ascii=False, allow_nan=False) if self.as_json else wrapped(text))  # noqa: T201
 
     @property
     def progress(self) -> bool:
@@ -59,15 +60,7 @@ def error(message: str) -> None:
 
 def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, left: int = 1) -> str:
     """Return aligned text; the first ``left`` columns to the left, the others to the right."""
-    widths = [max(map(len, texts)) for texts in zip(columns, *rows, strict=True)]
-    lines = []
-    for row in (columns, *rows):
-        cells = [
-            text.ljust(width) if index < left else text.rjust(width)
-            for index, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    return table_text(columns, rows, left=left)
 
 
 def markdown(text: str) -> str:

@@ -87,7 +87,7 @@ def _predicted(c: Certificates, row: int) -> str:
 
 def _votes(c: Certificates, row: int) -> str:
     """Say how the votes fell; where nothing is drawn, the evaluations."""
-    counts, none, what = _counts(c, row)
+    counts, none, what = votes_of(c, row)
     total = int(counts.sum()) + none
     if not total:
         return ""
@@ -99,7 +99,8 @@ def _votes(c: Certificates, row: int) -> str:
     return f"Votes: of {total:,} {what}, {', '.join(named)}."
 
 
-def _counts(c: Certificates, row: int) -> tuple[Any, int, str]:
+def votes_of(c: Certificates, row: int) -> tuple[Any, int, str]:
+    """Return how many estimation votes, or evaluations, are for each class and for none, and what they are called."""
     if c.estimation_votes is not None and c.estimation_votes[row].any():
         none = 0 if c.estimation_no_class is None else int(c.estimation_no_class[row])
         return c.estimation_votes[row], none, "estimation draws"
@@ -113,7 +114,7 @@ def _counts(c: Certificates, row: int) -> tuple[Any, int, str]:
 
 
 def _lead(c: Certificates, row: int) -> str:
-    margin = _margin(c, row)
+    margin = proved_lead(c, row)
     bounds = ""
     if c.p_lower is not None and c.p_upper is not None:
         low, high = math.floor(c.p_lower[row] * 1e4) / 1e4, math.ceil(c.p_upper[row] * 1e4) / 1e4
@@ -183,7 +184,7 @@ def _one_more(c: Certificates, row: int) -> str:
             f"{what} is out of reach of any votes: Δ̄({radius + 1}) is 1/2 or more. Trust some of these nodes, or "
             "smooth more (higher p_delete, p_ablate)."
         )
-    margin = _margin(c, row)
+    margin = proved_lead(c, row)
     start = f"{what} needs a lead of more than {math.ceil(needed * 1e4) / 1e4:.4f}"
     if margin is None or c.setup.the_rule.needs != "counts":
         return f"{start} by the rule 'sound'; by the rule '{c.setup.rule}' it may need less."
@@ -191,7 +192,7 @@ def _one_more(c: Certificates, row: int) -> str:
 
 
 def _by_votes(c: Certificates, row: int, needed: float) -> str:
-    counts, none, _ = _counts(c, row)
+    counts, none, _ = votes_of(c, row)
     total, first = int(counts.sum()) + none, int(c.prediction[row])
     second = int(np.argsort(-np.where(np.arange(counts.size) == first, -1, counts), kind="stable")[0])
     low, high = int(counts[first]), total
@@ -224,7 +225,7 @@ def _by_votes(c: Certificates, row: int, needed: float) -> str:
     return f"{by_votes}; more draws with the same shares would {'hardly' if share > needed else 'not'} do"
 
 
-def _margin(c: Certificates, row: int) -> float | None:
+def proved_lead(c: Certificates, row: int) -> float | None:
     """Return the lead that is proved of a target by numbers of votes; None where it is not."""
     rule = c.setup.the_rule
     if rule.lead is None or c.estimation_votes is None or not c.estimation_votes[row].any():

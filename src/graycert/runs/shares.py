@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from graycert._terminal import table_text
+
 
 def percent(count: int, total: int) -> str:
     """Return a share in percent with one decimal, never rounded up.
@@ -37,6 +39,4 @@ def percent_of(share: float) -> str:
 
 def aligned(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Return a table for a terminal, every cell to the right."""
-    widths = [max(len(text) for text in texts) for texts in zip(columns, *rows, strict=True)]
-    lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in (columns, *rows)]
-    return "\n".join(lines)
+    return table_text(columns, rows)

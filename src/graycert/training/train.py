@@ -39,7 +39,7 @@ def train(
     max_epochs: int = 1_000,
     patience: int = 50,
     seed: int = 0,
-    progress: bool = False,
+    progress: bool = True,
 ) -> TrainingRecord:
     """Train a model in place: full batch, Adam, a fresh draw from φ in every epoch.
 
@@ -69,7 +69,7 @@ def train(
         max_epochs: Limit of epochs, >= 1.
         patience: Epochs without improvement before stopping, >= 1.
         seed: Seeds draws and dropout. Deterministic on the CPU; the global generator of torch is left as it was.
-        progress: Show a progress bar on standard error if it is a terminal.
+        progress: Show a progress bar where it is seen: on a terminal, or in a notebook.
 
     Returns:
         What was done.

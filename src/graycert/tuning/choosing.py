@@ -66,7 +66,7 @@ def tune(
     edge_inputs: EdgeInputNames | None = None,
     directory: str | Path | None = None,
     execution: "Execution | None" = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> Tuning:
     """Try settings of `InterceptionSmoothing` on validation nodes, and recommend one.
 
@@ -100,7 +100,7 @@ def tune(
         directory: Folder that keeps trials, so that an interrupted call goes on; a function that trains must then be
             the same. Default: nothing is kept.
         execution: Where and how to compute.
-        progress: Show progress on standard error if it is a terminal.
+        progress: Show progress where it is seen: on a terminal, or in a notebook.
 
     Returns:
         A table of all settings, and the recommended one.

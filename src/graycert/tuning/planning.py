@@ -7,6 +7,7 @@ import pandas as pd
 from graycert.bounds.settings_grid import SettingsGrid
 from graycert.reproduction.heatmap import draw_cells
 from graycert.reproduction.style import VERMILION, paper_style
+from graycert.runs.pictures import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,11 +43,9 @@ def draw_grid(grid: SettingsGrid, radius: int, ax: "Axes | None" = None) -> "Axe
     """
     shares = grid.certifiable[:, :, grid.column(radius)] / max(grid.num_targets, 1)
     with paper_style():
-        from matplotlib.figure import Figure
         from matplotlib.patches import Rectangle
 
-        if ax is None:
-            ax = Figure(figsize=(5.6, 4.6), layout="constrained").subplots()
+        ax = new_axes(ax)
         table = pd.DataFrame(shares, index=grid.p_delete, columns=grid.p_ablate)
         draw_cells(ax, table, lowest=0.0, highest=1.0)
         for each in grid.best(radius):

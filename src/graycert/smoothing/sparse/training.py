@@ -80,7 +80,7 @@ def train_sparse_smoothing(
     max_epochs: int = 1_000,
     patience: int = 50,
     seed: int = 0,
-    progress: bool = False,
+    progress: bool = True,
 ) -> TrainingRecord:
     """Train a model in place under sparse smoothing, otherwise by the recipe of `graycert.train`.
 
@@ -96,7 +96,7 @@ def train_sparse_smoothing(
         max_epochs: Limit of epochs, >= 1.
         patience: Epochs without improvement before stopping, >= 1.
         seed: Seeds draws and dropout. Deterministic on the CPU; the global generator of torch is left as it was.
-        progress: Show a progress bar on standard error if it is a terminal.
+        progress: Show a progress bar where it is seen: on a terminal, or in a notebook.
 
     Returns:
         What was done; its ``p_delete`` and ``p_ablate`` are 0, because no message is intercepted.
