@@ -45,6 +45,9 @@ class Certificates:
         seconds: Wall time of each phase that ran, see ``graycert._phases.PHASES``; the audit is one of its own.
         model: A copy of the model that was certified, for `classifier`; None in what was loaded.
         ablation_token: Features of an ablated node, if they were given to `certify`.
+        graph: The graph without its features (`graycert.graph.named_graph.NamedGraph`), for drawings; None in what was
+            loaded.
+        neighbourhoods: Receptive fields as pages draw them (`graycert.runs.neighbourhoods`), in what was loaded.
 
     Raises:
         InvalidParameterError: If a value is outside its domain, or values do not fit each other.
@@ -252,6 +255,8 @@ class Certificates:
     seconds: Mapping[str, float] = field(default_factory=dict)
     model: Any = None
     ablation_token: Any = None
+    graph: Any = None
+    neighbourhoods: Any = None
 
     def __post_init__(self) -> None:
         """Check every value; copy and lock every array."""

@@ -14,6 +14,7 @@ from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.graph import fingerprint_of
+from graycert.graph.named_graph import NamedGraph
 from graycert.problem import Execution, Problem
 from graycert.rules import (
     RULES,
@@ -421,6 +422,10 @@ def _assemble(
         }
     else:
         known = {name: getattr(identity, name) for name in ("labels", "node_ids", "model", "ablation_token")}
+    if problem.graph is not None:
+        known["graph"] = NamedGraph(graph=problem.graph, node_ids=getattr(data, "node_ids", None))
+    elif identity is not None:
+        known |= {"graph": identity.graph, "neighbourhoods": identity.neighbourhoods}
     radius = np.minimum(concluded["radius"], found.arrays["num_eligible"])  # whoever is not there does nothing
     arrays: dict[str, Any] = {**found.arrays, **drawn, **concluded, "radius": radius, "status": status_of(radius)}
     ids, attackers = getattr(data, "node_ids", None), arrays.get("attackers")

@@ -24,7 +24,15 @@ from graycert.runs.damaged import one_error
 from graycert.runs.folder import write_folder
 from graycert.runs.page import render_report
 from graycert.runs.view import report_view
-from graycert.runs.votes_file import AGAIN, arrays_of, collective_of, read_votes, readable, write_votes
+from graycert.runs.votes_file import (
+    AGAIN,
+    arrays_of,
+    collective_of,
+    neighbourhoods_in,
+    read_votes,
+    readable,
+    write_votes,
+)
 from graycert.runs.words import summary_record
 
 CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
@@ -246,6 +254,7 @@ def _certificates(
             setup=setup,
             adds={name: array for name, array in arrays.items() if name in added},
             collective=collective_of(votes),
+            neighbourhoods=neighbourhoods_in(folder / VOTES, votes, num_targets=votes["targets"].size),
             seconds=config.get("seconds", {}),
             **{name: array for name, array in arrays.items() if name not in added},
         )

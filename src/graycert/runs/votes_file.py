@@ -16,11 +16,13 @@ from graycert.certificates import ARRAYS, Certificates
 from graycert.errors import InvalidFileError
 from graycert.rules import CollectiveCertificate
 from graycert.runs.config_file import FORMAT_VERSION, check_version, stored_arrays
+from graycert.runs.neighbourhoods import Neighbourhoods, neighbourhoods_of
 from graycert.smoothing import Smoothing
 
 AGAIN = "Certify again, or restore the file."
 _LARGEST_RATIO = 1_100  # deflate compresses by no more than 1,032
 _COLLECTIVE, _FIELDS = "collective_", dataclasses.fields(CollectiveCertificate)
+_NEIGHBOURHOODS, _DRAWN = "neighbourhood_", dataclasses.fields(Neighbourhoods)
 
 
 def write_votes(certificates: Certificates, path: Path) -> None:
@@ -31,6 +33,9 @@ def write_votes(certificates: Certificates, path: Path) -> None:
     if certificates.collective is not None:
         values = {f"{_COLLECTIVE}{field.name}": getattr(certificates.collective, field.name) for field in _FIELDS}
         arrays |= {name: value for name, value in values.items() if value is not None}
+    drawn = neighbourhoods_of(certificates)
+    if drawn is not None:
+        arrays |= {f"{_NEIGHBOURHOODS}{name}": value for name, value in drawn.arrays().items()}
     np.savez_compressed(path, **arrays)
 
 
@@ -80,14 +85,18 @@ def arrays_of(path: Path, arrays: dict[str, NDArray[Any]], smoothing: Smoothing)
     specs = [spec for spec in (*ARRAYS, *smoothing.adds) if not spec.column]
     collective = {f"{_COLLECTIVE}{field.name}" for field in _FIELDS}
     always = {f"{_COLLECTIVE}{field.name}" for field in _FIELDS if field.default is dataclasses.MISSING}
+    drawn = {f"{_NEIGHBOURHOODS}{field.name}" for field in _DRAWN}
+    drawn_always = {f"{_NEIGHBOURHOODS}{field.name}" for field in _DRAWN if field.default is dataclasses.MISSING}
     required = {spec.name for spec in specs if not spec.optional}
-    known = {spec.name for spec in specs} | collective
-    if not required <= set(found) <= known or set(found) & always not in (set(), always):
+    known = {spec.name for spec in specs} | collective | drawn
+    groups = ((collective, always), (drawn, drawn_always))
+    is_whole = all(set(found) & names == set() or some <= set(found) for names, some in groups)
+    if not required <= set(found) <= known or not is_whole:
         raise InvalidFileError(
             f"{path} must hold {sorted(required | {'targets'})}, and may hold {sorted(known - required)}, got "
             f"{sorted(found)}. {AGAIN}"
         )
-    return {name: array for name, array in found.items() if name not in collective}
+    return {name: array for name, array in found.items() if name not in collective | drawn}
 
 
 def collective_of(votes: dict[str, NDArray[Any]]) -> CollectiveCertificate | None:
@@ -101,6 +110,22 @@ def collective_of(votes: dict[str, NDArray[Any]]) -> CollectiveCertificate | Non
             is_text = value.dtype.kind == "U"
             plain[name] = value.item() if value.ndim == 0 else tuple(value.tolist()) if is_text else value
     return CollectiveCertificate(**plain)
+
+
+def neighbourhoods_in(path: Path, votes: dict[str, NDArray[Any]], *, num_targets: int) -> Neighbourhoods | None:
+    """Return what can be drawn among the arrays, or None.
+
+    Raises:
+        InvalidFileError: If arrays do not fit each other.
+    """
+    if f"{_NEIGHBOURHOODS}rows" not in votes:
+        return None
+    values: dict[str, Any] = {field.name: votes.get(f"{_NEIGHBOURHOODS}{field.name}") for field in _DRAWN}
+    found = Neighbourhoods(**values)
+    wrong = found.wrong(num_targets=num_targets)
+    if wrong:
+        raise InvalidFileError(f"{path}: `{_NEIGHBOURHOODS}{wrong}` does not fit the other arrays. {AGAIN}")
+    return found
 
 
 @contextlib.contextmanager

@@ -1,0 +1,212 @@
+"""Receptive fields as a page draws them: who stands how far from a target, may be hostile, and how likely is heard."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from graycert._types import FloatArray, IntArray, TextArray
+from graycert.certificates import Certificates
+from graycert.graph import receptive_fields, target_blocks
+from graycert.graph.adjacency import Adjacency
+from graycert.problem import Problem
+
+MOST_NODES = 100
+"""Nodes that are drawn of one field; of more, the target, the worst set, and those with the largest influence."""
+
+MOST_ENTRIES = 100_000
+"""Nodes that are drawn of all fields together; of more, the fields of the weakest targets."""
+
+MOST_SEARCHED = 5_000_000
+"""Nodes of all fields that are looked at for that."""
+
+MOST_EDGES = 200_000
+"""Edges among the nodes that are drawn anywhere."""
+
+HOSTILE, TRUSTED, FIXED = 0, 1, 2
+"""Roles: may be hostile; trusted; cannot be hostile to this target by the threat, e.g. for being too close."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Neighbourhoods:
+    """Receptive fields of some targets, the weakest first, cut to what can be drawn.
+
+    Attributes:
+        rows: Position of each target among those of the result, shape (num_drawn,).
+        indptr: The field of ``rows[i]`` lies at ``indptr[i]:indptr[i + 1]``, shape (num_drawn + 1,).
+        places: Nodes of all fields one after another, as positions in ``nodes``, by (hops, node).
+        hops: Hops from the node to the target, same shape.
+        roles: `HOSTILE`, `TRUSTED` or `FIXED`, same shape.
+        influence: Upper bound Δ̄_w of the probability that the message of a node that may be hostile reaches the
+            target, 0 for all others, same shape; None where the smoothing has none.
+        left_out: Nodes of the field that are not drawn, shape (num_drawn,).
+        nodes: All nodes that are drawn anywhere, rising.
+        names: Their names, or None.
+        edges: Edges among them, as positions in ``nodes``, shape (2, num_edges).
+    """
+
+    rows: IntArray
+    indptr: IntArray
+    places: IntArray
+    hops: IntArray
+    roles: IntArray
+    left_out: IntArray
+    nodes: IntArray
+    edges: IntArray
+    influence: FloatArray | None = None
+    names: TextArray | None = None
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is stored, by name."""
+        values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def wrong(self, *, num_targets: int) -> str:
+        """Return the name of the first array that cannot be one of these, or does not fit the others; "" if none."""
+        entries, known = self.places.size, self.nodes.size
+        whole = {each: np.iinfo(np.int64).max for each in ("indptr", "hops", "left_out", "nodes")}
+        for name, limit in {**whole, "rows": num_targets, "places": known, "roles": FIXED + 1, "edges": known}.items():
+            array = getattr(self, name)
+            if array.dtype.kind not in "iu" or (array < 0).any() or (array >= limit).any():
+                return name
+        shapes = {
+            "rows": (self.rows.size,),
+            "indptr": (self.rows.size + 1,),
+            "left_out": (self.rows.size,),
+            "places": (entries,),
+            "hops": (entries,),
+            "roles": (entries,),
+            "influence": (entries,),
+            "nodes": (known,),
+            "names": (known,),
+            "edges": (2, self.edges.size // 2),
+        }
+        arrays = self.arrays()
+        for name, shape in shapes.items():
+            if name in arrays and arrays[name].shape != shape:
+                return name
+        if self.indptr[0] != 0 or (np.diff(self.indptr) < 0).any() or self.indptr[-1] != entries:
+            return "indptr"
+        if self.influence is not None and not ((self.influence >= 0) & (self.influence <= 1)).all():
+            return "influence"
+        return "" if self.names is None or self.names.dtype.kind == "U" else "names"
+
+    def differs_from(self, other: "Neighbourhoods", *, tolerance: float) -> str:
+        """Return the name of the first array that is another one, floats up to a tolerance; "" if none is."""
+        ours, theirs = self.arrays(), other.arrays()
+        for name in dict.fromkeys((*ours, *theirs)):
+            a, b = ours.get(name), theirs.get(name)
+            if a is None or b is None or a.shape != b.shape:
+                return name
+            if (np.abs(a - b) > tolerance).any() if a.dtype.kind == "f" else (a != b).any():
+                return name
+        return ""
+
+
+def neighbourhoods_of(c: Certificates) -> Neighbourhoods | None:
+    """Return what can be drawn of a result: what it was loaded with, else what its graph says; None without either."""
+    if c.neighbourhoods is not None:
+        return c.neighbourhoods if isinstance(c.neighbourhoods, Neighbourhoods) else None
+    if c.graph is None or not c.setup.num_layers:
+        return None
+    problem = Problem(setup=c.setup, targets=c.targets, graph=c.graph.graph)
+    rows = _weakest(c)
+    while rows.size:
+        found = _cut(c, problem, rows)
+        if found.edges.shape[1] <= MOST_EDGES:
+            return found
+        rows = rows[: rows.size // 2]
+    return None
+
+
+def weakest_first(c: Certificates) -> IntArray:
+    """Return the positions of all targets: without a prediction, of small radius, ..., and the whole field last."""
+    return np.lexsort((c.targets, c.radius, c.whole_field)).astype(np.int64)
+
+
+def _weakest(c: Certificates) -> IntArray:
+    order = weakest_first(c)
+    sizes = c.receptive_field_size[order]
+    searched, drawn = np.cumsum(sizes), np.cumsum(np.minimum(sizes, MOST_NODES))
+    return order[(searched <= MOST_SEARCHED) & (drawn <= MOST_ENTRIES)]
+
+
+def _cut(c: Certificates, problem: Problem, rows: IntArray) -> Neighbourhoods:
+    adjacency, depth = problem.the_graph.adjacency, _depth(problem)
+    influence = _influence(dataclasses.replace(problem, targets=c.targets[rows]))
+    parts: list[tuple[IntArray, IntArray, IntArray]] = []
+    sizes: list[int] = []
+    place = 0
+    for some in target_blocks(adjacency, c.targets[rows], num_layers=depth):
+        fields = receptive_fields(adjacency, some, num_layers=depth)
+        roles = _roles(c, fields.nodes, fields.distances)
+        for start, stop in zip(fields.indptr[:-1], fields.indptr[1:], strict=True):
+            nodes, hops = fields.nodes[start:stop], fields.distances[start:stop]
+            weights = None if influence is None else influence[[place], :][:, nodes].toarray()[0]
+            kept = _kept(nodes, hops, weights, c.attackers[rows[place]] if c.attackers is not None else None)
+            parts.append((nodes[kept], hops[kept], roles[start:stop][kept]))
+            sizes.append(nodes.size)
+            place += 1
+    lengths = np.array([each[0].size for each in parts], dtype=np.int64)
+    nodes, hops, roles = (np.concatenate(each) for each in zip(*parts, strict=True))
+    known = np.unique(nodes)
+    owners = np.repeat(np.arange(rows.size), lengths)
+    values = None
+    if influence is not None:
+        values = np.where(roles == HOSTILE, np.asarray(influence[owners, nodes], dtype=np.float64).ravel(), 0.0)
+    return Neighbourhoods(
+        rows=rows,
+        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        places=np.searchsorted(known, nodes),
+        hops=hops,
+        roles=roles,
+        influence=values,
+        left_out=np.array(sizes, dtype=np.int64) - lengths,
+        nodes=known,
+        names=c.graph.names(known),
+        edges=_edges_among(adjacency, known),
+    )
+
+
+def _depth(problem: Problem) -> int:
+    """Return from how many hops away something can change at a target."""
+    noticed = hasattr(problem.threat, "reach") and problem.setup.convolution == "degree-normalised"
+    return problem.num_layers + int(noticed)
+
+
+def _influence(problem: Problem) -> sp.csr_array | None:
+    """Return the bounds of single nodes, where the smoothing has some against this threat."""
+    claims = (claim for claim in problem.smoothing.claims if claim.threat == problem.threat.claimed_as)
+    if not any("one adversary" in claim.follows for claim in claims):
+        return None
+    return sp.csr_array(problem.smoothing.method.single_sources(problem))
+
+
+def _roles(c: Certificates, nodes: IntArray, distances: IntArray) -> IntArray:
+    threat: Any = c.setup.threat
+    trusted = getattr(threat, "trusted", None)
+    is_trusted = np.zeros(nodes.size, dtype=np.bool_) if trusted is None else trusted[nodes]
+    nearest = getattr(threat, "min_distance", 0 if threat.includes_target else 1)
+    hostile = (distances >= nearest) & ~is_trusted & (threat.unit != "edges")
+    return np.where(hostile, HOSTILE, np.where(is_trusted, TRUSTED, FIXED)).astype(np.int64)
+
+
+def _kept(nodes: IntArray, hops: IntArray, weights: FloatArray | None, attackers: IntArray | None) -> IntArray:
+    """Return the positions of a field that are drawn."""
+    if nodes.size <= MOST_NODES:
+        return np.arange(nodes.size)
+    worst = np.isin(nodes, attackers) if attackers is not None else np.zeros(nodes.size, dtype=np.bool_)
+    least = np.zeros(nodes.size) if weights is None else -weights
+    order = np.lexsort((nodes, hops, least, ~worst, hops > 0))
+    return np.sort(order[:MOST_NODES])
+
+
+def _edges_among(adjacency: Adjacency, nodes: IntArray) -> IntArray:
+    place = np.full(adjacency.num_nodes, -1, dtype=np.int64)
+    place[nodes] = np.arange(nodes.size)
+    sources, targets = place[adjacency.sources], place[adjacency.targets]
+    inside = (sources >= 0) & (targets >= 0)
+    return np.stack([sources[inside], targets[inside]])
