@@ -39,7 +39,7 @@ def statement(certificates: Certificates) -> tuple[str, ...]:
         f"{s.smoothing.classifier(s)}",
         *([assumption(s)] if s.num_layers_assumed else []),
         *([given_per_edge(s)] if s.edge_inputs else []),
-        " ".join(part for part in (_chance(certificates), _drawn(certificates)) if part),
+        " ".join(part for part in (chance(certificates), _drawn(certificates)) if part),
         _direction(certificates),
         *([collective_text(certificates)] if certificates.collective is not None else []),
         _abstained(certificates),
@@ -72,7 +72,8 @@ def given_per_edge(setup: Setup) -> str:
     )
 
 
-def _chance(c: Certificates) -> str:
+def chance(c: Certificates) -> str:
+    """Return in words how surely the statements hold."""
     s = c.setup
     if not s.the_rule.is_sound:
         return f"The nominal failure probability α = {s.alpha} per target is NOT guaranteed by this rule."

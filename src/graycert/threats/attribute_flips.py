@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from graycert._parameters import parameter
 from graycert._validation import check_integer
-from graycert.threats.threat import Threat
+from graycert.threats.threat import Threat, any_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,3 +61,8 @@ class AttributeFlipThreat(Threat):
             "if up to ρ binary attributes that are set, of any nodes, the target included, are deleted. The graph "
             f"structure is fixed.{table}"
         )
+
+    def against(self, budget: int) -> str:
+        """Say what a prediction that is certified at a budget withstands, to follow "keep their prediction"."""
+        which = any_of(budget, "attribute that is set is deleted", "attributes that are set are deleted")
+        return f"if {which}, of whichever nodes; the graph structure is taken as given"

@@ -8,7 +8,7 @@ from graycert._parameters import parameter
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_integer, check_mask
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.threats.threat import Threat
+from graycert.threats.threat import Threat, any_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -162,6 +162,25 @@ class NodeFeatureThreat(Threat):
             f"whatever the features of up to ρ hostile nodes ({self._where}){edges} are set to. The graph "
             "structure is fixed."
         )
+
+    def against(self, budget: int) -> str:
+        """Say what a prediction that is certified at a budget withstands, to follow "keep their prediction".
+
+        Example:
+            >>> NodeFeatureThreat(min_distance=1).against(1)
+            'whatever the features of any one other node are; the graph structure is taken as given'
+        """
+        other = "other " if self.min_distance == 1 else ""
+        who = any_of(budget, f"{other}node", f"{other}nodes")
+        if self.min_distance > 1:
+            who += f" at least {self.min_distance} hops away"
+        if self.eligible_types is not None:
+            who += f" of type {' or '.join(self.eligible_types)}"
+        if self.trusted is not None:
+            who += " that nobody said to trust"
+        whose = "its edges" if budget == 1 else "their edges"
+        edges = f", and the values of all {whose}, are" if self.hostile_edge_inputs else " are"
+        return f"whatever the features of {who}{edges}; the graph structure is taken as given"
 
     def is_no_wider_than(self, before: Threat) -> bool:
         """Whether every node that may be hostile here might have been hostile before, and no less so."""

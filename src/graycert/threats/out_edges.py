@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from graycert.threats.threat import Threat
+from graycert.threats.threat import Threat, any_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,4 +37,11 @@ class FeaturesAndOutEdgesThreat(Threat):
         return (
             "whatever the features of up to ρ hostile nodes (other than the target) are set to, and whatever edges "
             "that start at them are added or removed. All other edges are fixed."
+        )
+
+    def against(self, budget: int) -> str:
+        """Say what a prediction that is certified at a budget withstands, to follow "keep their prediction"."""
+        who, them = any_of(budget, "other node", "other nodes"), "it" if budget == 1 else "them"
+        return (
+            f"whatever the features of {who} and the edges that start at {them} are; all other edges are taken as given"
         )

@@ -7,7 +7,7 @@ from graycert._types import BoolArray
 from graycert._validation import check_choice, check_integer
 from graycert.errors import UnsoundSetupError
 from graycert.threats.node_features import NodeFeatureThreat
-from graycert.threats.threat import Threat
+from graycert.threats.threat import Threat, any_of
 
 CONVOLUTIONS = ("local", "degree-normalised")
 """What a message may depend on: the state of its sender, or also the in-degree of the sender in the drawn graph."""
@@ -181,6 +181,11 @@ class NodeDeletionThreat(NodeThreat):
             "with all their edges. The rest of the graph is fixed."
         )
 
+    def against(self, budget: int) -> str:
+        """Say what a prediction that is certified at a budget withstands, to follow "keep their prediction"."""
+        deleted = "is deleted with its edges" if budget == 1 else "are deleted with their edges"
+        return f"if {_nodes(self, budget)} {deleted}; the rest of the graph is taken as given"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NodeInsertionThreat(NodeThreat):
@@ -210,6 +215,10 @@ class NodeInsertionThreat(NodeThreat):
             f"if up to ρ nodes at distance >= {self.min_distance} from the target{_excepted(self.trusted)} had not "
             "been inserted: the graph at hand is the perturbed one. The rest of the graph is fixed."
         )
+
+    def against(self, budget: int) -> str:
+        """Say what a prediction that is certified at a budget withstands, to follow "keep their prediction"."""
+        return f"if {_nodes(self, budget)} had not been inserted; the rest of the graph is taken as given"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -242,6 +251,18 @@ class EdgeDeletionThreat(StructuralThreat):
             f"if up to ρ directed edges at distance >= {self.min_distance} from the target are deleted. The rest of "
             "the graph is fixed."
         )
+
+    def against(self, budget: int) -> str:
+        """Say what a prediction that is certified at a budget withstands, to follow "keep their prediction"."""
+        where = "" if self.min_distance == 1 else f" at least {self.min_distance} steps away"
+        edges = any_of(budget, f"directed edge{where} is", f"directed edges{where} are")
+        return f"if {edges} deleted; the rest of the graph is taken as given"
+
+
+def _nodes(threat: NodeThreat, budget: int) -> str:
+    who = any_of(budget, "other node", "other nodes")
+    where = "" if threat.min_distance == 1 else f" at least {threat.min_distance} hops away"
+    return f"{who}{where}{'' if threat.trusted is None else ' that nobody said to trust'}"
 
 
 def _excepted(trusted: BoolArray | None) -> str:

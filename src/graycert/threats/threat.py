@@ -39,9 +39,27 @@ class Threat(Parameters):
     def statement(self) -> str:
         """What a certificate of radius ρ says, to follow "the classifier keeps its prediction for a target"."""
 
+    def against(self, budget: int) -> str:
+        """Say what a prediction that is certified at a budget withstands, to follow "keep their prediction".
+
+        Args:
+            budget: What the adversary may spend, >= 1.
+        """
+        return self.statement.replace("up to ρ", f"up to {budget:,}").replace("ρ", f"{budget:,}").rstrip(".")
+
     def is_no_wider_than(self, before: "Threat") -> bool:
         """Whether votes that were drawn against ``before`` may be concluded from again for this threat.
 
         Votes do not depend on the threat, but a model may show what the first threat excluded.
         """
         return self.includes_target <= before.includes_target
+
+
+def any_of(budget: int, one: str, several: str) -> str:
+    """Return "any one node", "any 3 nodes".
+
+    Example:
+        >>> any_of(1, "node", "nodes"), any_of(3, "node", "nodes")
+        ('any one node', 'any 3 nodes')
+    """
+    return f"any one {one}" if budget == 1 else f"any {budget:,} {several}"
