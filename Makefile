@@ -4,17 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test test-processes test-random test-all check docs bench bench-quick bench-large bench-targets bench-tighter clean
+.PHONY: demo test test-processes test-browser test-random test-all check docs bench bench-quick bench-large bench-targets bench-tighter clean
 
 demo: $(STAMP)  ## train on the embedded graph, certify its test nodes, write a report
 	@$(BIN)/graycert certify --graph wordnet_nouns --model gcn --learning-rate 0.01 --max-epochs 200 \
 		--n0 200 --n1 1000 --out runs/demo --overwrite
 
 test: $(STAMP)  ## the default tests: CPU, offline
-	$(BIN)/python -m pytest -q -n 2 -m "not slow and not processes"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not processes and not browser"
 
 test-processes: $(STAMP)  ## experiments and sweeps in several processes, some of them killed
 	$(BIN)/python -m pytest -q -m processes
+
+test-browser: $(STAMP)  ## report.html in the system's Chromium, without a network; skipped where there is none
+	$(BIN)/python -m pytest -q -m browser tests/browser
 
 test-random: $(STAMP)  ## the property tests on new random examples
 	$(BIN)/python -m pytest -q -n 2 --hypothesis-profile random -m hypothesis

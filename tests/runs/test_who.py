@@ -48,8 +48,8 @@ def test_nodes_are_named_with_the_targets_that_they_limit(case, tmp_path):
     assert loaded.to_dataframe()["protect_first"].tolist() == frame
     assert str(loaded.protect_first()) == str(c.protect_first())
     page = (tmp_path / "run" / "report.html").read_text()
-    assert page.index("<h2>Protect first</h2>") < page.index("<h2>Targets</h2>")
-    assert f"<td>{found.nodes[0].name}</td>" in page
+    assert page.index("<h2>Protect first</h2>") < page.index(">All targets</h2>")
+    assert f'<th scope="row"><bdi>{found.nodes[0].name}</bdi></th>' in page
     record = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert [each["name"] for each in record["protect_first"]] == [each.name for each in found.nodes[:10]]
     assert f"{found.nodes[0].name} ({found.nodes[0].targets} targets)" in c.summary()

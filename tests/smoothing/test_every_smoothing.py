@@ -11,7 +11,6 @@ import torch
 
 import graycert
 from graycert.errors import GraycertError, InvalidFileError
-from graycert.runs.page import html
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
 from support.every_smoothing import CASES, certify_case, made, model_of, small_graph
@@ -128,12 +127,6 @@ def test_the_same_is_concluded_again(case):
         np.testing.assert_array_equal(again.every_array()[name][1], array, err_msg=name)
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Leave figures out of reports: `verify` does not compare them, and they take most of the time."""
-    monkeypatch.setattr(html, "certified_ratio_svg", lambda _: "<svg></svg>")
-
-
 def is_found(folder, model):
     """Whether loading refuses the run, or verification reports a difference even if all that people read agrees."""
     try:
@@ -193,7 +186,7 @@ def names_of_arrays(case):
 
 @any_changed_case
 @pytest.mark.parametrize("thorough", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_each_changed_array_is_found(quick, case, thorough, tmp_path):
+def test_each_changed_array_is_found(case, thorough, tmp_path):
     """One entry of each array, more or less: refused when it is loaded, or a difference when it is verified."""
     found = made(case)
     unnoticed = []
@@ -250,7 +243,7 @@ OTHER_TEXTS = {"retention": [("smoothing", "keep_ratio", "1/5")], "ablation-glob
 
 
 @any_changed_case
-def test_each_changed_number_of_the_configuration_is_found(quick, case, tmp_path):
+def test_each_changed_number_of_the_configuration_is_found(case, tmp_path):
     folder = made(case).save(tmp_path / "run")
     text = (folder / "config.toml").read_text(encoding="utf-8")
     unnoticed = []

@@ -17,7 +17,7 @@ def report(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Write the page of a run directory again: one HTML file without scripts, requests or other files.
+    """Write the page of a run directory again: one HTML file that asks for nothing else.
 
     Args:
         run: Run directory.

@@ -116,7 +116,7 @@ def cost_tables(c: Certificates) -> tuple[CostTable, ...]:
         rows = tuple((class_word(c, each.group), *_cells(each)) for each in kept)
         tables.append(CostTable(title=title, columns=("class", *columns), rows=rows, note=note + more))
     if len(found.degrees) > 1:
-        rows = tuple((_degrees(each.group), *_cells(each)) for each in found.degrees)
+        rows = tuple((degrees_in_words(each.group), *_cells(each)) for each in found.degrees)
         note = "The same by number of nodes with an edge into the target."
         tables.append(CostTable(title="By degree", columns=("in-degree", *columns), rows=rows, note=note))
     if found.distances:
@@ -152,7 +152,7 @@ def cost_record(c: Certificates) -> dict[str, Any]:
             {"min_distance": int(getattr(c.setup.threat, "min_distance", 0)) + place, "certified": list(counts)}
             for place, counts in enumerate(found.distances)
         ],
-        "degrees": [{"in_degree": _degrees(each.group), **_plain(each)} for each in found.degrees],
+        "degrees": [{"in_degree": degrees_in_words(each.group), **_plain(each)} for each in found.degrees],
     }
     if found.labelled:
         record["balanced_accuracy"] = _balanced_values(found)
@@ -277,7 +277,8 @@ def _cells(each: GroupCost) -> tuple[str, ...]:
     return (f"{each.targets:,}", *(percent(count, each.targets) for count in counts))
 
 
-def _degrees(low: int) -> str:
+def degrees_in_words(low: int) -> str:
+    """Return which degrees the bin from ``low`` on holds."""
     return str(low) if low < 2 else f"{low} to {2 * low - 1}"
 
 

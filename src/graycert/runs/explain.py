@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from graycert._types import NO_CLASS, FloatArray
+from graycert._types import NO_CLASS, FloatArray, IntArray
 from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
 from graycert.rules import simultaneous_level
@@ -27,7 +27,7 @@ def explain(c: Certificates, node: int | str) -> str:
     row = row_of(c, node)
     parts = [
         _who(c, row),
-        _predicted(c, row),
+        predicted_in_words(c, row),
         _votes(c, row),
         _lead(c, row),
         _holds(c, row),
@@ -65,7 +65,8 @@ def _who(c: Certificates, row: int) -> str:
     return f"Target{name} (node {c.targets[row]})"
 
 
-def _predicted(c: Certificates, row: int) -> str:
+def predicted_in_words(c: Certificates, row: int) -> str:
+    """Say which class is predicted, and what else is known of the target's class."""
     if c.radius[row] < 0:
         said = (
             f"No prediction: the votes do not single out a class; most of the first ones are for "
@@ -168,27 +169,41 @@ def _could_do_most(c: Certificates, row: int) -> str:
 
 def _one_more(c: Certificates, row: int) -> str:
     """Say how much lead, how many votes or how many draws one more radius would need."""
+    said, needed = one_more_in_words(c, row, proved_lead(c, row))
+    return said if needed is None else f"{said.removesuffix('.')}: {_by_votes(c, row, needed)}."
+
+
+def one_more_in_words(c: Certificates, row: int, margin: float | None) -> tuple[str, float | None]:
+    """Say how much lead one more radius would need.
+
+    Args:
+        c: A result.
+        row: Position of the target.
+        margin: Lead that is proved of it by numbers of votes, or None.
+
+    Returns:
+        The sentence, and the lead that is needed where more votes could give it; else None.
+    """
     radius = int(c.radius[row])
     if c.whole_field[row]:
-        return "Nothing more is needed."
+        return "Nothing more is needed.", None
     if radius == c.setup.max_radius:
-        return f"Larger radii than {radius} were not looked at (max_radius)."
+        return f"Larger radii than {radius} were not looked at (max_radius).", None
     needed = 0.0
     if radius >= 0:
         if c.delta_upper is None or radius >= c.delta_upper.shape[1]:
-            return ""
+            return "", None
         needed = 2.0 * float(c.delta_upper[row, radius])
     what = "A prediction" if radius < 0 else f"Radius {radius + 1}"
     if needed >= 1.0:
         return (
             f"{what} is out of reach of any votes: Δ̄({radius + 1}) is 1/2 or more. Trust some of these nodes, or "
             "smooth more (higher p_delete, p_ablate)."
-        )
-    margin = proved_lead(c, row)
+        ), None
     start = f"{what} needs a lead of more than {math.ceil(needed * 1e4) / 1e4:.4f}"
     if margin is None or c.setup.the_rule.needs != "counts":
-        return f"{start} by the rule 'sound'; by the rule '{c.setup.rule}' it may need less."
-    return f"{start}, {math.ceil((needed - margin) * 1e4) / 1e4:.4f} more than is proved: {_by_votes(c, row, needed)}."
+        return f"{start} by the rule 'sound'; by the rule '{c.setup.rule}' it may need less.", None
+    return f"{start}, {math.ceil((needed - margin) * 1e4) / 1e4:.4f} more than is proved.", needed
 
 
 def _by_votes(c: Certificates, row: int, needed: float) -> str:
@@ -227,22 +242,37 @@ def _by_votes(c: Certificates, row: int, needed: float) -> str:
 
 def proved_lead(c: Certificates, row: int) -> float | None:
     """Return the lead that is proved of a target by numbers of votes; None where it is not."""
-    rule = c.setup.the_rule
-    if rule.lead is None or c.estimation_votes is None or not c.estimation_votes[row].any():
+    if c.setup.the_rule.lead is None or c.estimation_votes is None or not c.estimation_votes[row].any():
         return None
     none = 0 if c.estimation_no_class is None else int(c.estimation_no_class[row])
     return _margin_of(c, row, c.estimation_votes[[row]], np.array([none]))
 
 
 def _margin_of(c: Certificates, row: int, estimation: Any, no_class: Any) -> float:
+    return float(leads(c, np.array([row]), estimation, no_class)[0])
+
+
+def margins(c: Certificates) -> FloatArray | None:
+    """Return the leads that are proved of all targets by numbers of votes, NaN where there are none; None without."""
+    if c.setup.the_rule.lead is None or c.estimation_votes is None:
+        return None
+    rows = np.flatnonzero(c.estimation_votes.any(axis=1))
+    found = np.full(len(c), np.nan)
+    if rows.size:
+        none = np.zeros(len(c), dtype=np.int64) if c.estimation_no_class is None else c.estimation_no_class
+        found[rows] = leads(c, rows, c.estimation_votes[rows], none[rows])
+    return found
+
+
+def leads(c: Certificates, rows: IntArray, estimation: Any, no_class: Any) -> FloatArray:
+    """Return the leads that votes would prove of some targets by the rule of a result."""
     assert c.selection_votes is not None
     rule: Rule = c.setup.the_rule
-    kept = None if c.selection_no_class is None else c.selection_no_class[[row]]
+    kept = None if c.selection_no_class is None else c.selection_no_class[rows]
     level = simultaneous_level(c.setup.alpha, len(c)) if c.setup.simultaneous else c.setup.alpha
-    margin: FloatArray = rule.lead_of(
-        SelectionVotes.drawn(c.selection_votes[[row]], kept),
+    return rule.lead_of(
+        SelectionVotes.drawn(c.selection_votes[rows], kept),
         EstimationVotes.drawn(estimation, no_class),
-        c.prediction[[row]],
+        c.prediction[rows],
         level,
     ).margin
-    return float(margin[0])

@@ -9,43 +9,50 @@ from graycert._parameters import Parameters
 from graycert._phases import time_in_words
 from graycert.certificates import Certificates
 from graycert.metrics.cost import COST_RADII
+from graycert.runs.checklist import FILES_IN_WORDS, REDONE, assumptions
 from graycert.runs.cost import cost, cost_paragraphs, cost_tables, warnings_of
-from graycert.runs.page import Curve, ReportView, Table
+from graycert.runs.next_steps import next_steps
+from graycert.runs.page import ReportView, Table
+from graycert.runs.page_data import MOST_TARGETS, page_data
 from graycert.runs.shares import percent, percent_upward
-from graycert.runs.who import COLUMNS, knows_attackers, note, protect_first, protect_first_per_target, rows_of
+from graycert.runs.terms import terms
+from graycert.runs.who import COLUMNS, knows_attackers, note, protect_first, rows_of
 from graycert.runs.words import (
     NOT_SOUND,
     edge_inputs_in_words,
     ratio_texts,
-    shown_rows,
     statement,
     table_note,
 )
 from graycert.setup import Setup
 
-SHOWN_TARGETS = 200
-SHOWN_ATTACKERS = 6
-_ANY_ONE = {"nodes": "any one hostile node", "edges": "any one deleted edge", "attributes": "any one attribute"}
 
-
-def report_view(certificates: Certificates, *, shown_targets: int = SHOWN_TARGETS) -> ReportView:
-    """Return the plain values of the report page, with the first ``shown_targets`` targets by radius."""
+def report_view(certificates: Certificates) -> ReportView:
+    """Return the plain values of the report page."""
     c = certificates
+    data = page_data(c)
     return ReportView(
         title=_title(c),
+        unit=c.setup.threat.unit,
         warning="" if c.setup.the_rule.is_sound else NOT_SOUND,
         alarms=warnings_of(c),
+        claim=tuple(data["claims"][min(1, data["last"])]),
+        figures_at_a_glance=_figures_at_a_glance(c),
+        terms=terms(c),
+        next_steps=next_steps(c),
         cost=cost_paragraphs(c),
         breakdowns=tuple(
             (each.title, Table(columns=each.columns, rows=each.rows, note=each.note)) for each in cost_tables(c)
         ),
-        protect=_protect(c),
-        statement=statement(c),
-        figures_at_a_glance=_figures_at_a_glance(c),
-        settings=_settings(c),
         ratios=_ratios(c),
-        curves=_curves(c),
-        targets=_targets(c, shown_targets),
+        protect=_protect(c),
+        targets_note=_targets_note(c),
+        statement=statement(c),
+        assumptions=assumptions(c),
+        files=FILES_IN_WORDS,
+        redone=REDONE,
+        settings=_settings(c),
+        data=data,
     )
 
 
@@ -58,15 +65,11 @@ def _title(c: Certificates) -> str:
 
 def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
     total = len(c)
-    certified = int(np.count_nonzero(c.radius >= np.minimum(1, c.num_eligible)))
     holds = "hold" if c.setup.the_rule.is_sound else "said to hold, without proof,"
+    whole = f"{holds} whatever all eligible {c.setup.threat.unit} do"
     figures = [
         (f"{total:,}", "targets"),
-        (percent(certified, total), f"{holds} against {_ANY_ONE[c.setup.threat.unit]}"),
-        (
-            percent(int(np.count_nonzero(c.whole_field)), total),
-            f"{holds} whatever all eligible {c.setup.threat.unit} do",
-        ),
+        (percent(int(np.count_nonzero(c.whole_field)), total), whole),
         (percent_upward(int(np.count_nonzero(c.radius < 0)), total), "abstained: no prediction"),
     ]
     found = cost(c)
@@ -77,6 +80,9 @@ def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
             (percent(of.smoothed, of.targets), "correct when smoothed"),
             (percent(of.certified[0], of.targets), f"certified and correct at ρ = {COST_RADII[0]}"),
         ]
+        if of.without_messages is not None:
+            alone = percent(of.without_messages, of.targets)
+            figures.append((alone, "correct from own features alone, which others cannot change"))
     return tuple(figures)
 
 
@@ -166,20 +172,6 @@ def _ratios(c: Certificates) -> Table:
     return Table(columns=columns, rows=tuple(rows), note=table_note(c))
 
 
-def _curves(c: Certificates) -> tuple[Curve, ...]:
-    rows, total = shown_rows(c), len(c)
-    names = {
-        "certified": "certified",
-        "whole_field": "certified, or whole field",
-        "certified_and_correct": "certified and correct",
-    }
-    return tuple(
-        Curve(label=label, values=tuple(row[key] / total for row in rows))
-        for key, label in names.items()
-        if key in rows[0]
-    )
-
-
 def _protect(c: Certificates) -> Table | None:
     """Return the nodes that limit the most targets, where some are known."""
     if not knows_attackers(c):
@@ -188,57 +180,16 @@ def _protect(c: Certificates) -> Table | None:
     return Table(columns=COLUMNS, rows=tuple(rows_of(found)), note=note(found))
 
 
-def _targets(c: Certificates, shown: int) -> Table:
-    order = np.lexsort((c.targets, -c.radius))[:shown]
-    columns = [
-        "target",
-        "prediction",
-        *(["label"] if c.labels is not None else []),
-        "radius",
-        f"eligible {c.setup.threat.unit}",
-        *(["lower bound", "upper bound"] if c.p_lower is not None else []),
-        *(["protect first"] if c.attackers is not None else []),
-        "status",
-    ]
-    rest = len(c) - order.size
-    note = f"Radius: that many hostile {c.setup.threat.unit} fail; whole field: all eligible ones together do."
+def _targets_note(c: Certificates) -> str:
+    unit = c.setup.threat.unit
+    parts = [f"Radius: that many hostile {unit} fail; whole field: all that could be hostile fail together."]
+    if c.setup.max_radius is not None:
+        parts.append(f"A radius of {c.setup.max_radius} means at least that: farther was not looked.")
     if c.p_lower is not None:
-        note += " Bounds: of the reported class from below, of every other class from above, rounded outward."
-    if c.attackers is not None:
-        note += " Protect first: the nodes of the most harmful set that is one larger than the radius."
-    if rest:
-        note += f" {rest:,} more targets are in certificates.parquet."
-    protect = protect_first_per_target(c)
-    rows = tuple(_target(c, int(index), protect[index]) for index in order)
-    return Table(columns=tuple(columns), rows=rows, note=note)
-
-
-def _shown_names(names: list[str]) -> str:
-    shown = ", ".join(names[:SHOWN_ATTACKERS])
-    return shown if len(names) <= SHOWN_ATTACKERS else f"{shown}, ..."
-
-
-def _target(c: Certificates, index: int, protect: list[str]) -> tuple[str, ...]:
-    names = c.setup.class_names
-
-    def class_text(number: int) -> str:
-        if number < 0:
-            return "unknown"
-        return names[number] if names and number < len(names) else str(number)
-
-    radius = int(c.radius[index])
-    reached = f"at least {radius}" if radius == c.setup.max_radius else f"{radius}"
-    name = str(c.targets[index]) if c.node_ids is None else f"{c.node_ids[index]}"
-    cells = [
-        name,
-        class_text(int(c.prediction[index])) if radius >= 0 else "none",
-        *([class_text(int(c.labels[index]))] if c.labels is not None else []),
-        "whole field" if c.whole_field[index] else reached,
-        f"{int(c.num_eligible[index]):,}",
-    ]
-    if c.p_lower is not None and c.p_upper is not None:
-        cells.append(f"{np.floor(c.p_lower[index] * 10_000) / 10_000:.4f}")
-        cells.append(f"{np.ceil(c.p_upper[index] * 10_000) / 10_000:.4f}")
-    if c.attackers is not None:
-        cells.append(_shown_names(protect))
-    return (*cells, str(c.status[index]))
+        parts.append("Bounds: of the reported class from below, of every other class from above, rounded outward.")
+    if len(c) > MOST_TARGETS:
+        parts.append(
+            f"Shown are the {MOST_TARGETS:,} targets that withstand least; the other {len(c) - MOST_TARGETS:,} are in "
+            "certificates.parquet. Numbers, curves and tables above are about all of them."
+        )
+    return " ".join(parts)

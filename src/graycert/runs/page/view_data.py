@@ -1,6 +1,10 @@
-"""What a report shows, as plain values: the page and the figure know nothing else."""
+"""What a report shows, as plain values: the page knows nothing else."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,46 +23,47 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
-    """A step curve over the radius.
-
-    Attributes:
-        label: Name in the legend.
-        values: Shares in [0, 1] at ρ = 0, 1, 2, ...
-    """
-
-    label: str
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class ReportView:
     """A whole report.
 
     Attributes:
         title: Heading.
+        unit: What a budget counts, in the plural.
         warning: What makes the certificates worthless, in capitals, or "".
-        statement: Paragraphs that say what is proved.
-        figures_at_a_glance: (value, what it is) of the few numbers that matter most.
-        settings: (name, value) of what the certificates were made from.
-        ratios: Certified ratio and accuracy per radius.
-        curves: The same as curves.
-        targets: The first targets by radius.
         alarms: What makes the certified classifier useless, though its certificates hold.
+        claim: What holds at the smallest budget, in sentences.
+        figures_at_a_glance: (value, what it is) of the few numbers that matter most and depend on no budget.
+        terms: (word, what it means).
+        next_steps: What to do next.
         cost: Paragraphs that say what the guarantee costs in accuracy.
-        protect: The nodes that limit the most targets, or None.
         breakdowns: (title, table) of the same by class and degree.
+        ratios: Certified ratio and accuracy per radius.
+        protect: The nodes that limit the most targets, or None.
+        targets_note: The line below the table of targets.
+        statement: Paragraphs that say what is proved.
+        assumptions: What has to be true for the claim to hold.
+        files: (name, what it is) of the files of a run.
+        redone: What checking redoes, and what not.
+        settings: (name, value) of what the certificates were made from.
+        data: What the page's script shows, see `graycert.runs.page_data`.
     """
 
     title: str
+    unit: str
     warning: str
-    statement: tuple[str, ...]
-    figures_at_a_glance: tuple[tuple[str, str], ...]
-    settings: tuple[tuple[str, str], ...]
+    alarms: tuple[str, ...]
+    claim: tuple[str, ...]
+    figures_at_a_glance: Pairs
+    terms: Pairs
+    next_steps: tuple[str, ...]
+    cost: tuple[str, ...]
+    breakdowns: tuple[tuple[str, Table], ...]
     ratios: Table
-    curves: tuple[Curve, ...]
-    targets: Table
-    alarms: tuple[str, ...] = ()
-    cost: tuple[str, ...] = ()
-    breakdowns: tuple[tuple[str, Table], ...] = ()
-    protect: Table | None = None
+    protect: Table | None
+    targets_note: str
+    statement: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    files: Pairs
+    redone: tuple[str, ...]
+    settings: Pairs
+    data: Mapping[str, Any]

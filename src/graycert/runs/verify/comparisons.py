@@ -11,6 +11,7 @@ from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
 from graycert.graph import CanonicalGraph, fingerprint_of
 from graycert.rules import CollectiveCertificate
+from graycert.runs.neighbourhoods import neighbourhoods_of
 from graycert.runs.verify.findings import VerificationCheck
 
 FLOAT_TOLERANCE = 1e-12
@@ -109,6 +110,17 @@ def compare_arrays(
         yield _compare("whole_field", stored, stored.whole_field, recomputed.whole_field)
     if stored.collective is not None and recomputed.collective is not None and "num_eligible" in names:
         yield _compare_collective(stored.collective, recomputed.collective)
+
+
+def compare_neighbourhoods(stored: Certificates, recomputed: Certificates) -> Iterator[VerificationCheck]:
+    """Compare what pages draw of receptive fields with the graph, where it is at hand."""
+    drawn = stored.neighbourhoods
+    if drawn is None or recomputed.graph is None:
+        return
+    again = neighbourhoods_of(recomputed)
+    wrong = "rows" if again is None else drawn.differs_from(again, tolerance=FLOAT_TOLERANCE)
+    detail = f"`{wrong}` is not what the graph gives" if wrong else f"{drawn.rows.size:,} receptive fields are drawn"
+    yield VerificationCheck(name="neighbourhoods", passed=not wrong, detail=detail)
 
 
 def _compare_collective(stored: CollectiveCertificate, found: CollectiveCertificate) -> VerificationCheck:

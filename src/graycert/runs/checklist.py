@@ -1,0 +1,51 @@
+"""For who audits a result: what it rests on, what each file is, and what checking it does and does not redo."""
+
+from graycert.certificates import Certificates
+
+FILES_IN_WORDS = (
+    ("config.toml", "every parameter, versions, and fingerprints of graph and features"),
+    ("certificates.parquet", "one row per target: prediction, radius, bounds, Δ̄(ρ)"),
+    ("votes.npz", "the votes, and every other array that the certificates follow from"),
+    ("summary.json", "what is said on this page, as counts"),
+    ("report.html", "this page"),
+    ("model.json, model.safetensors", "the model that voted, where it was kept"),
+)
+"""Files of a run, and what each is."""
+
+
+def assumptions(c: Certificates) -> tuple[str, ...]:
+    """Return what has to be true for the claim to hold, as far as nobody can see it in the files."""
+    s = c.setup
+    steps = "as the user said" if s.num_layers_assumed else "as the audit of the model found"
+    return (
+        f"The adversary is the one described: {s.threat.describe()}. Others may do more.",
+        "The graph that the classifier is run on is the one with the fingerprint in config.toml"
+        + (", and its structure is not changed by the adversary." if "features" in s.threat.claimed_as else "."),
+        "Predictions are made by the smoothed classifier itself, by the same vote, not by the model as trained.",
+        *(
+            [f"No message moves more than {s.num_layers} times along an edge, {steps}."]
+            if s.num_layers is not None
+            else []
+        ),
+        *(
+            [
+                f"The seed {s.seed} was not chosen by looking at results, and the votes were drawn as config.toml "
+                f"says. The failure probability α = {s.alpha!r} is over these draws alone."
+            ]
+            if s.draws is not None
+            else []
+        ),
+        *(["Values per edge are no function of features, as the user said."] if s.edge_inputs else []),
+    )
+
+
+REDONE = (
+    "`graycert verify` with the folder of this run recomputes receptive fields, eligible nodes, Δ̄, classes, bounds, "
+    "radii, summary and this page from votes and graph, and names what differs. It exits with 0 only if all agrees.",
+    "It takes the votes from the files. `--redraw` (or `graycert.verify(run, model=...)`) audits the model and draws "
+    "every vote again.",
+    "It cannot know whether the adversary is the right one, whether labels are true, or whether settings were chosen "
+    "by looking at the results.",
+    "Which nodes to protect first is not checked: no certificate rests on it.",
+)
+"""What `verify` does, and what it does not."""

@@ -1,0 +1,88 @@
+"""What to do next with a result: a few sentences, the most pressing first."""
+
+import numpy as np
+
+from graycert.certificates import Certificates
+from graycert.draws import UntilDecided
+from graycert.runs.cost import cost, warnings_of
+from graycert.runs.shares import percent, percent_upward
+from graycert.runs.who import knows_attackers, protect_first
+
+MANY = 0.05
+"""Share of the targets from which on something is worth a step of its own."""
+
+NAMED = 3
+"""Nodes to protect that are named."""
+
+
+def next_steps(c: Certificates) -> tuple[str, ...]:
+    """Return what to do next, the most pressing first; the last step is always to have it checked."""
+    return (
+        *_unproved(c),
+        *_before_use(c),
+        *_no_prediction(c),
+        *_protect(c),
+        *_farther(c),
+        "Have it checked: `graycert verify` with this run's folder recomputes every certificate from the stored votes "
+        "and the graph.",
+    )
+
+
+def _unproved(c: Certificates) -> list[str]:
+    if c.setup.the_rule.is_sound:
+        return []
+    return ['Certify again with a sound rule: `--rule sound` (`rule="sound"`). What is shown here proves nothing.']
+
+
+def _before_use(c: Certificates) -> list[str]:
+    """Say what to change before anybody relies on the classifier."""
+    steps = []
+    if warnings_of(c):
+        steps.append("Do not use this classifier as it is: read the warnings above, retrain or smooth less.")
+    total = cost(c).total
+    if total.without_messages is not None and cost(c).labelled:
+        if total.without_messages > total.smoothed:
+            steps.append(
+                "Consider the model without messages, which is right more often than the smoothed classifier and which "
+                "no other node can change: `graycert certify --smoothing features-only`."
+            )
+    elif cost(c).labelled and c.setup.smoothing.name != "features-only":
+        steps.append(
+            "Compute the floor: what each target's own features give, which no other node can change. `graycert "
+            "certify --smoothing features-only` on the same graph certifies it."
+        )
+    return steps
+
+
+def _no_prediction(c: Certificates) -> list[str]:
+    abstained = int(np.count_nonzero(c.radius < 0))
+    if abstained < MANY * len(c) or c.setup.draws is None:
+        return []
+    more = "a larger `max_estimation`" if isinstance(c.setup.draws, UntilDecided) else "more draws (`--n1`)"
+    return [
+        f"Draw more, or decide otherwise: {percent_upward(abstained, len(c))} of the targets have no prediction; "
+        f"{more} may give them one."
+    ]
+
+
+def _protect(c: Certificates) -> list[str]:
+    if not knows_attackers(c):
+        return []
+    found = protect_first(c, top=NAMED)
+    named = ", ".join(f"{each.name} ({each.targets:,})" for each in found.nodes)
+    return [
+        f"Watch or protect first the nodes that limit the most targets: {named}. Trusting them makes radii larger: "
+        "certify again with them as trusted nodes."
+    ]
+
+
+def _farther(c: Certificates) -> list[str]:
+    if c.setup.max_radius is None:
+        return []
+    reached = int(np.count_nonzero((c.radius == c.setup.max_radius) & ~c.whole_field))
+    if reached < MANY * len(c):
+        return []
+    return [
+        f"Look farther: {percent(reached, len(c))} of the targets reach the largest radius that was looked at, "
+        f"{c.setup.max_radius}. `--max-radius` sets it; the votes stay the same (`certificates.again`)."
+    ]
