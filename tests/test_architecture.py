@@ -7,7 +7,17 @@ from pathlib import Path
 import graycert
 
 TESTS = Path(__file__).parent
-OF_NO_ROOM = {"docs", "oracles", "properties", "golden", "conformance", "statistical", "end_to_end", "support"}
+OF_NO_ROOM = {
+    "docs",
+    "oracles",
+    "properties",
+    "golden",
+    "conformance",
+    "statistical",
+    "end_to_end",
+    "support",
+    "browser",
+}
 CORE = ("metrics", "rules", "statistics", "bounds", "graph", "threats")
 
 
