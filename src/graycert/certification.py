@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from graycert._phases import Phases
 from graycert._types import BoolArray
 from graycert._validation import check_integer
+from graycert.blocks import Outcome, as_far_as_looked, certified, certified_in_blocks, with_degrees, with_distances
 from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
@@ -28,8 +29,6 @@ from graycert.rules import (
 from graycert.rules.collective import check_budgets
 from graycert.setup import Setup
 from graycert.smoothing import Follows, FromGraph, Smoothing
-from graycert.smoothing.by_distance import radii_by_distance
-from graycert.smoothing.protocol import Arrays
 from graycert.threats import Threat
 from graycert.threats.named_nodes import with_trusted_nodes
 
@@ -153,10 +152,8 @@ def certify(
     }
     phases = Phases()
     with undisturbed(), phases("preparation"):
-        problem, found, drawn, concluded = _carried_out(
-            model, data, targets, setup, edge_inputs, phases=phases, **others
-        )
-    return _assemble(problem, found, drawn, concluded)
+        problem, outcome = _carried_out(model, data, targets, setup, edge_inputs, phases=phases, **others)
+    return _assemble(problem, outcome)
 
 
 def _carried_out(
@@ -166,7 +163,7 @@ def _carried_out(
     setup: Setup,
     edge_inputs: Sequence[str] | Mapping[str, str] | None,
     **others: Any,
-) -> tuple[Problem, FromGraph, Arrays, Arrays]:
+) -> tuple[Problem, Outcome]:
     """Certify with a copy of the model, which is the only one that is called."""
     from graycert.data.checks import refuse_batch, validate_data
     from graycert.models.advice import refuse_featureless
@@ -190,12 +187,8 @@ def _carried_out(
     )
     check_precision(model, data, edge_inputs=problem.setup.edge_inputs, device=problem.execution.place())
     problem = method.prepare(problem)
-    with problem.phases("bounds"):
-        found = _with_degrees(problem, method.from_graph(problem))
-    problem = _as_far_as_looked(problem, found)
-    with problem.phases("draws"):
-        setup, drawn = method.draw(problem, found)
-    problem = problem.with_setup(**vars(setup))
+    outcome = certified_in_blocks(problem) if problem.execution.in_blocks else certified(problem)
+    problem = problem.with_setup(**vars(outcome.setup))
     with problem.phases("cost"):
         beside = without_smoothing(
             problem.model,
@@ -205,9 +198,7 @@ def _carried_out(
             device=problem.execution.place(),
             alone=not problem.exposed().any(),
         )
-        found = _with_distances(problem, found, drawn)
-    with problem.phases("conclusion"):
-        return problem, found, {**drawn, **beside}, method.conclude(problem, found, drawn)
+    return problem, dataclasses.replace(outcome, arrays={**outcome.arrays, **beside})
 
 
 def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, Any]) -> Certificates:
@@ -261,16 +252,15 @@ def concluded_anew(certificates: Certificates, data: Any | None, setup: Setup | 
         for stage in ("graph", "drawn")
     }
     with phases("bounds"):
-        found = (
-            FromGraph(arrays=stored["graph"]) if data is None else _with_degrees(problem, method.from_graph(problem))
-        )
-    problem = _as_far_as_looked(problem, found)
+        found = FromGraph(arrays=stored["graph"]) if data is None else with_degrees(problem, method.from_graph(problem))
+    problem = as_far_as_looked(problem, found)
     if data is not None:
         with phases("cost"):
-            found = _with_distances(problem, found, stored["drawn"])
+            found = with_distances(problem, found, stored["drawn"])
     with phases("conclusion"):
         concluded = method.conclude(problem, found, stored["drawn"])
-    return _assemble(problem, found, stored["drawn"], concluded, identity=certificates)
+    arrays = {**found.arrays, **stored["drawn"], **concluded}
+    return _assemble(problem, Outcome(setup=problem.setup, arrays=arrays), identity=certificates)
 
 
 def against_one_adversary(
@@ -385,31 +375,7 @@ def _require(certificates: Certificates, follows: Follows) -> None:
     s.smoothing.cell(s.threat.claimed_as, s.rule, follows).require()
 
 
-def _with_degrees(problem: Problem, found: FromGraph) -> FromGraph:
-    """Add how many other nodes have an edge into each target."""
-    degrees = np.diff(problem.the_graph.adjacency.indptr)[problem.targets]
-    return dataclasses.replace(found, arrays={**found.arrays, "in_degree": degrees})
-
-
-def _with_distances(problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> FromGraph:
-    """Add radii against hostile nodes farther away."""
-    return dataclasses.replace(found, arrays={**found.arrays, **radii_by_distance(problem, drawn)})
-
-
-def _as_far_as_looked(problem: Problem, found: FromGraph) -> Problem:
-    """Note how far Δ̄ was computed, where that was left open."""
-    deltas = found.arrays.get("delta_upper")
-    return problem if deltas is None else problem.with_setup(max_radius=int(deltas.shape[1]))
-
-
-def _assemble(
-    problem: Problem,
-    found: FromGraph,
-    drawn: Mapping[str, NDArray[Any]],
-    concluded: Mapping[str, NDArray[Any]],
-    *,
-    identity: Certificates | None = None,
-) -> Certificates:
+def _assemble(problem: Problem, outcome: Outcome, *, identity: Certificates | None = None) -> Certificates:
     """Put the arrays of all stages together; names, labels and earlier phases are those of ``identity``, if any."""
     data, targets = problem.data, problem.targets
     if identity is None:
@@ -426,8 +392,9 @@ def _assemble(
         known["graph"] = NamedGraph(graph=problem.graph, node_ids=getattr(data, "node_ids", None))
     elif identity is not None:
         known |= {"graph": identity.graph, "neighbourhoods": identity.neighbourhoods}
-    radius = np.minimum(concluded["radius"], found.arrays["num_eligible"])  # whoever is not there does nothing
-    arrays: dict[str, Any] = {**found.arrays, **drawn, **concluded, "radius": radius, "status": status_of(radius)}
+    arrays: dict[str, Any] = dict(outcome.arrays)
+    radius = np.minimum(arrays["radius"], arrays["num_eligible"])  # whoever is not there does nothing
+    arrays |= {"radius": radius, "status": status_of(radius)}
     ids, attackers = getattr(data, "node_ids", None), arrays.get("attackers")
     if ids is not None and attackers is not None:
         arrays["attacker_ids"] = np.where(attackers < 0, "", np.asarray(ids, dtype=np.str_)[attackers])
@@ -435,7 +402,7 @@ def _assemble(
     return Certificates(
         setup=problem.setup,
         targets=targets,
-        seconds={**({} if identity is None else identity.seconds), **problem.phases.seconds},
+        seconds={**({} if identity is None else identity.seconds), **problem.phases.seconds, **outcome.seconds},
         adds={name: value for name, value in arrays.items() if name in names},
         **known,
         **{name: value for name, value in arrays.items() if name not in names},

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from graycert.audit import AuditReport
 
 ENGINES = ("auto", "compiled", "torch")
+BACKENDS = ("threads", "processes")
 
 Say = Callable[[str], None]
 
@@ -38,10 +40,17 @@ class Execution:
             refuses other models; "torch" never compiles.
         batch_size: Draws per forward pass of a model without compiled kernels; default from a memory budget.
         memory: Bytes that drawing with compiled kernels may take, refused if they need more; default a quarter of what
-            the machine has free. Votes do not depend on it.
+            the machine has free. What blocks of targets hold fits it, too. Votes do not depend on it.
         progress: Show a progress bar where it is seen: on a terminal, or in a notebook.
         say: Called with plain-words sentences before long work: what can be certified at best, and if kernels have to
             be compiled first. By default nothing is said, except a warning where nothing can be certified.
+        folder: Where finished blocks of targets are kept, so that the same call goes on after an interruption; it stays
+            until you delete it. A folder of another call is refused. Default: nothing is kept.
+        block_size: Targets per block; default as many as `memory` allows and little work is repeated. All targets are
+            one block where none of ``folder``, ``workers`` and ``block_size`` is given.
+        backend: What blocks are worked on by: "threads" of this process, or "processes" of this machine.
+        workers: How many blocks are worked on at once; default one with threads, as many as there are cores with
+            processes.
 
     Raises:
         InvalidParameterError: If a value is out of its domain.
@@ -53,6 +62,10 @@ class Execution:
     memory: int | None = None
     progress: bool = True
     say: Say | None = None
+    folder: str | Path | None = None
+    block_size: int | None = None
+    backend: str = "threads"
+    workers: int | None = None
 
     def __post_init__(self) -> None:
         """Check the domains."""
@@ -61,6 +74,16 @@ class Execution:
             check_integer("batch_size", self.batch_size, at_least=1, hint="It is the number of draws per forward pass.")
         if self.memory is not None:
             check_integer("memory", self.memory, at_least=1, hint="It is a number of bytes, such as 2**30.")
+        for name in ("block_size", "workers"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), at_least=1)
+        check_choice("backend", self.backend, BACKENDS)
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether targets are certified block by block."""
+        asked = (self.folder, self.block_size, self.workers)
+        return self.backend != "threads" or any(each is not None for each in asked)
 
     def place(self) -> "torch.device | None":
         """Return the device, which must exist on this machine.
@@ -90,6 +113,7 @@ class Problem:
     Attributes:
         setup: What is asked for, with all that is known so far; its smoothing has values per edge in canonical order.
         targets: Distinct node indices, shape (num_targets,).
+        among: How many targets the statement is about, where these are a block of them; None where they are all.
         data: The graph as it was handed in, with features; None where only stored values are at hand.
         graph: The same, checked and sorted; None as ``data``.
         model: The model; None where votes are already there.
@@ -101,6 +125,7 @@ class Problem:
 
     setup: Setup
     targets: IntArray
+    among: int | None = None
     data: Any = None
     graph: CanonicalGraph | None = None
     model: Any = None
@@ -165,6 +190,18 @@ class Problem:
         """Return the problem with some values of its set-up changed."""
         return dataclasses.replace(self, setup=self.setup.replace(**changes))
 
+    def block(self, rows: slice) -> "Problem":
+        """Return the problem of some of its targets, which stay part of one statement; itself if they are all."""
+        some = self.targets[rows]
+        if some.size == self.targets.size:
+            return self
+        return dataclasses.replace(self, targets=some, among=self.num_asked)
+
+    @property
+    def num_asked(self) -> int:
+        """Number of targets that the statement is about."""
+        return self.targets.size if self.among is None else self.among
+
     @property
     def smoothing(self) -> Smoothing:
         """What the classifier is smoothed over."""
@@ -208,7 +245,7 @@ class Problem:
         from graycert.rules import simultaneous_level
 
         s = self.setup
-        return simultaneous_level(s.alpha, self.targets.size) if s.simultaneous else s.alpha
+        return simultaneous_level(s.alpha, self.num_asked) if s.simultaneous else s.alpha
 
     def exposed(self) -> BoolArray:
         """Return which targets the adversary may control, shape (num_targets,)."""

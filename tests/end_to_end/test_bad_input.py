@@ -210,17 +210,38 @@ def test_unsound_set_ups_end_with_status_3(capsys, folder):
         sys.modules.pop("caching", None)
 
 
-def test_a_failure_while_writing_leaves_nothing(capsys, folder, monkeypatch):
+def certify_again(capsys, folder):
+    """Run the command that was stopped once more: it goes on, and nothing but the run is left."""
+    again = [text for pair in zip(FAST[:-1:2], FAST[1::2], strict=True) for text in pair]
+    found = run_command(capsys, "certify", "--graph", "ring.npz", *again, "--out", "run")
+    assert found.status == 0
+    assert "training" not in found.err  # the model is the one that was kept
+    assert sorted(path.name for path in folder.iterdir()) == ["ring.npz", "run"]
+
+
+def stopped(capsys, *says, status):
+    found = run_command(capsys, "certify", "--graph", "ring.npz", *FAST, "--out", "run")
+    assert found.status == status
+    for part in says:
+        assert part in found.err
+
+
+def test_a_failure_while_writing_leaves_what_it_goes_on_with(capsys, folder, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("graycert.runs.store.write_votes", full)
-    certify_refused(capsys, folder, status=1, says=("No space left", "Make room"))
+    with monkeypatch.context() as patched:
+        patched.setattr("graycert.runs.store.write_votes", full)
+        stopped(capsys, "No space left", "Make room", "1 finished blocks and the trained model", status=1)
+    monkeypatch.setattr("graycert.sampling.compiled.CompiledEngine.votes", lambda *_, **__: pytest.fail("drawn twice"))
+    certify_again(capsys, folder)
 
 
-def test_interrupted_while_drawing_leaves_nothing(capsys, folder, monkeypatch):
+def test_interrupted_while_drawing_leaves_the_trained_model(capsys, folder, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graycert.sampling.compiled.CompiledEngine.votes", interrupt)
-    certify_refused(capsys, folder, status=130, says="interrupted")
+    with monkeypatch.context() as patched:
+        patched.setattr("graycert.sampling.compiled.CompiledEngine.votes", interrupt)
+        stopped(capsys, "interrupted. Kept in run.unfinished: the trained model.", status=130)
+    certify_again(capsys, folder)

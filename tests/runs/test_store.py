@@ -10,8 +10,8 @@ import pytest
 from graycert import Certificates
 from graycert.errors import InvalidFileError, WriteError
 from graycert.runs import store as store_module
-from graycert.runs.config_file import FORMAT_VERSION, read_config
 from graycert.runs.store import FILES
+from graycert.setup_file import FORMAT_VERSION, read_config
 from support.certificates import small_certificates
 
 ARRAYS = [

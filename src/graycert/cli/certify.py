@@ -18,6 +18,7 @@ from graycert.cli.node_files import read_masks, read_nodes
 from graycert.cli.places import claimed, default_run, shown
 from graycert.cli.repetition import complete_options
 from graycert.cli.training import train_model
+from graycert.cli.unfinished import unfinished
 from graycert.draws import AnyDraws
 from graycert.smoothing import Smoothing
 from graycert.threats import NodeFeatureThreat, Threat
@@ -88,6 +89,9 @@ class _Asked:
             memory=None if config.memory is None else config.memory * 2**20,
             progress=console.progress,
             say=console.say,
+            block_size=config.block_size,
+            backend=config.backend,
+            workers=config.workers,
         )
         execution = _placed(config, execution)
         return cls(
@@ -110,8 +114,6 @@ def _run(config: CertifyConfig, console: Console) -> int:
 
 
 def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console) -> int:
-    from graycert.models import weights_sha256
-
     data = graphs.load(config, console)
     targets = config.targets or ("test" if data.get("y") is not None else "all")
     named = read_nodes(targets, data, flag="targets") if targets not in ("test", "all") else None
@@ -129,32 +131,55 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
         **config.model_dump(include={"bound", "alpha", "simultaneous", "max_radius", "seed", "num_layers"}),
     }
     _refuse(chosen, data, nodes, arguments, asked.conditions)
-    trained = train_model(config, chosen.module, split, console) if chosen.needs_training else None
     _warn_of_another_split(chosen, graphs.split_record(config, data), targets, console)
-    provenance = {
-        "graph": graphs.graph_record(data),
-        "split": {**graphs.split_record(config, data), "targets": targets}
-        if split is not None or targets == "test"
-        else None,
-        "model": {**chosen.record, "weights_sha256": weights_sha256(chosen.module)},
-        "training": trained or chosen.notes.get("training"),
-        "versions": versions(),
-        "options": complete_options(
-            config.model_copy(update=graphs.undrawn(config, data)),
-            (asked.smoothing, threat, asked.draws),
-            smoothing=asked.smoothing.name,
-            threat=threat.name,
-            rule=asked.rule,
-            targets=targets,
-        ),
-    }
-    certificates = _certificates(config, chosen, data, nodes, asked.execution, {**arguments, "provenance": provenance})
-    folder = _saved(certificates, out, overwrite=config.overwrite)
-    if chosen.is_builtin:
-        _keep_model(chosen, certificates, folder)
+    options = complete_options(
+        config.model_copy(update=graphs.undrawn(config, data)),
+        (asked.smoothing, threat, asked.draws),
+        smoothing=asked.smoothing.name,
+        threat=threat.name,
+        rule=asked.rule,
+        targets=targets,
+    )
+    with unfinished(out, options, overwrite=config.overwrite) as run:
+        trained = None
+        if chosen.needs_training:
+            module, trained = run.trained(chosen.module, lambda: train_model(config, chosen.module, split, console))
+            chosen = replace(chosen, module=module)
+        certificates = _certificates(
+            config,
+            chosen,
+            data,
+            nodes,
+            replace(asked.execution, folder=run.folder),
+            {**arguments, "provenance": _provenance(config, data, chosen, targets, trained, options)},
+        )
+        folder = _saved(certificates, out, overwrite=config.overwrite)
+        if chosen.is_builtin:
+            _keep_model(chosen, certificates, folder)
     judgement = asked.conditions.judge(certificates, suite=f"graycert certify {shown(folder)}")
     _tell(certificates, folder, judgement, console)
     return judgement.tell()
+
+
+def _provenance(
+    config: CertifyConfig,
+    data: Any,
+    chosen: models.ChosenModel,
+    targets: str,
+    trained: dict[str, Any] | None,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    from graycert.models import weights_sha256
+
+    of_split = chosen.needs_training or targets == "test"
+    return {
+        "graph": graphs.graph_record(data),
+        "split": {**graphs.split_record(config, data), "targets": targets} if of_split else None,
+        "model": {**chosen.record, "weights_sha256": weights_sha256(chosen.module)},
+        "training": trained or chosen.notes.get("training"),
+        "versions": versions(),
+        "options": options,
+    }
 
 
 def _saved(certificates: "Certificates", out: Path, *, overwrite: bool) -> Path:

@@ -230,7 +230,25 @@ class CertifyConfig(WeightsConfig):
         IN_MACHINE,
         Field(description="MiB that drawing may take. Default: a quarter of what the machine has free."),
     ] = None
-    out: Annotated[str | None, Field(description="Run directory. Default: runs/certify-GRAPH-TIME.")] = None
+    block_size: Annotated[
+        Count | None,
+        IN_MACHINE,
+        Field(description="Targets per block; finished blocks are kept. Default: from the memory budget."),
+    ] = None
+    backend: Annotated[
+        Literal["threads", "processes"],
+        IN_MACHINE,
+        Field(description="What works on blocks: threads of this process, or processes of this machine."),
+    ] = "threads"
+    workers: Annotated[
+        Count | None,
+        IN_MACHINE,
+        Field(description="Blocks at once. Default: 1 with threads, else as many as there are cores."),
+    ] = None
+    out: Annotated[
+        str | None,
+        Field(description="Run directory; an interrupted run goes on. Default: runs/certify-GRAPH-TIME."),
+    ] = None
     overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False
     fail_under: Annotated[
         list[str] | None, Parameter(group=GROUPS["Conditions"], negative=()), Field(description=FAIL_UNDER)

@@ -77,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = build_app()([argument for argument in arguments if argument != "--debug"])
         sys.stdout.flush()
     except KeyboardInterrupt as interruption:
-        console.error("interrupted; nothing half-written was left behind.")
+        kept = getattr(interruption, "__notes__", [])
+        console.error(f"interrupted. {kept[-1]}" if kept else "interrupted; nothing half-written was left behind.")
         return TERMINATED if isinstance(interruption, _Terminated) else INTERRUPTED
     except BrokenPipeError:  # the reader of our output has closed it, e.g. `graycert datasets | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -133,7 +134,7 @@ def _status(failure: Exception) -> int:
 
 def _message(failure: Exception) -> str:
     if isinstance(failure, GraycertError):
-        return str(failure)
+        return " ".join([str(failure), *getattr(failure, "__notes__", [])])
     if is_no_room(failure):
         return f"no room to write ({failure}). What was complete before is kept; make room and run the command again."
     if isinstance(failure, CycloptsError):

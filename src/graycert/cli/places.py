@@ -16,7 +16,7 @@ def default_run(command: str, graph: str) -> Path:
     base = f"{command}-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = Path("runs") / base
     number = 2
-    while folder.exists() or _lock(folder).exists():
+    while folder.exists() or _lock(folder).exists() or folder.with_name(f"{folder.name}.unfinished").exists():
         folder = Path("runs") / f"{base}-{number}"
         number += 1
     return folder

@@ -14,8 +14,11 @@ from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
 
-WHERE = {"out", "overwrite", "data_root", "fail_under", "junit"}
-"""Options that say where files are, or what is asked of the result, and nothing about what is done."""
+WHERE = {
+    *("out", "overwrite", "data_root", "fail_under", "junit"),
+    *("block_size", "backend", "workers"),
+}
+"""Options that say where files are, who works, or what is asked of the result, and nothing about what is done."""
 
 _PARTS: Mapping[str, Mapping[str, type[Parameters]]] = {"smoothing": SMOOTHINGS, "threat": THREATS, "draws": DRAWS}
 _CERTIFICATE = ("rule", "bound", "alpha", "simultaneous", "max_radius", "seed", "num_layers")
@@ -56,7 +59,7 @@ def options_of_run(file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         InvalidFileError: If it is damaged.
         InvalidParameterError: If something of a run made in Python has no option, and no flag says it.
     """
-    from graycert.runs.config_file import read_config
+    from graycert.setup_file import read_config
 
     document = read_config(file)
     stored = document["provenance"].get("options")

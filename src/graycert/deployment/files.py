@@ -19,9 +19,9 @@ from graycert.models import load_model, save_model, weights_sha256
 from graycert.models.calling import AdaptedClassifier
 from graycert.models.private_copy import private_copy
 from graycert.models.weights import OwnModel, load_weights, save_weights
-from graycert.runs.config_file import config_text, read_config, stored_arrays, stored_setup
 from graycert.runs.damaged import one_error
 from graycert.runs.folder import write_folder
+from graycert.setup_file import config_text, read_config, stored_arrays, stored_setup
 
 if TYPE_CHECKING:
     from torch import nn

@@ -12,8 +12,8 @@ from graycert._types import IntArray, TextArray
 from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
 from graycert.metrics.ratios import certified_accuracy, certified_ratio
-from graycert.runs.config_file import config_text, stored_arrays
 from graycert.runs.shares import percent
+from graycert.setup_file import config_text, stored_arrays
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from graycert.certificates import Certificates
 from graycert.errors import GraycertError, InvalidFileError
 from graycert.runs.columns import DERIVED, LISTS, from_columns, to_columns
-from graycert.runs.config_file import FORMAT_VERSION, check_version, config_text, read_config, stored_setup
 from graycert.runs.damaged import one_error
 from graycert.runs.folder import write_folder
 from graycert.runs.page import render_report
@@ -34,6 +33,7 @@ from graycert.runs.votes_file import (
     write_votes,
 )
 from graycert.runs.words import summary_record
+from graycert.setup_file import FORMAT_VERSION, check_version, config_text, read_config, stored_setup
 
 CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
     "config.toml",

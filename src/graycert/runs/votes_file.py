@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from graycert.certificates import ARRAYS, Certificates
 from graycert.errors import InvalidFileError
 from graycert.rules import CollectiveCertificate
-from graycert.runs.config_file import FORMAT_VERSION, check_version, stored_arrays
 from graycert.runs.neighbourhoods import Neighbourhoods, neighbourhoods_of
+from graycert.setup_file import FORMAT_VERSION, check_version, stored_arrays
 from graycert.smoothing import Smoothing
 
 AGAIN = "Certify again, or restore the file."

@@ -41,7 +41,7 @@ def radii_by_distance(problem: Problem, drawn: Mapping[str, NDArray[Any]]) -> Ar
         or setup.num_layers is None
         or setup.smoothing.needs_graph
         or setup.the_rule.needs not in ("counts", "batches")
-        or problem.targets.size > MOST_TARGETS
+        or problem.num_asked > MOST_TARGETS
         or not 0 < problem.num_layers - threat.min_distance <= MOST_DISTANCES
     ):
         return {}

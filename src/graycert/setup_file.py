@@ -54,6 +54,13 @@ def config_text(setup: Setup, seconds: Mapping[str, float]) -> str:
     return tomli_w.dumps(document)
 
 
+def settings_of(setup: Setup) -> dict[str, Any]:
+    """Return what a set-up says of what is to be certified, by names such as ``smoothing.p_delete``; no arrays."""
+    document = tomllib.loads(config_text(setup, {}))
+    sections = (*PARTS, "certificate", "graph")
+    return {f"{part}.{name}": value for part in sections for name, value in document.get(part, {}).items()}
+
+
 def stored_arrays(setup: Setup) -> dict[str, NDArray[Any]]:
     """Return the arrays of the set-up, named as in ``threat.trusted``."""
     return {

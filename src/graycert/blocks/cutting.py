@@ -1,0 +1,75 @@
+"""How many targets a block holds: what memory allows, as long as little work is repeated."""
+
+import numpy as np
+
+from graycert._types import BoolArray, IntArray
+from graycert.draws import Draws, UntilDecided
+from graycert.graph import Adjacency
+from graycert.problem import Problem
+
+WANTED = 8
+"""Blocks that a certification is cut into if that repeats little work, so that an interruption loses little."""
+
+_REPEATED = 1.25  # messages of all blocks over those of all targets at once
+_REPEATED_BY_WORKERS = 1.5  # where blocks are worked on side by side
+_PART = 4  # of the memory is for what a block returns; drawing plans its own
+_CLASSES = 64  # as long as the model has not been called
+_FEWEST = 16  # targets
+
+
+def block_size(problem: Problem, *, workers: int, memory: int) -> int:
+    """Return how many targets a block holds.
+
+    Args:
+        problem: The problem, prepared.
+        workers: How many blocks are worked on at once.
+        memory: Bytes for all of them.
+    """
+    asked, size = problem.execution.block_size, problem.targets.size
+    if asked is not None:
+        return min(asked, size)
+    most = max(1, memory // workers // _PART // bytes_per_target(problem))
+    fewest, wanted = -(-size // most), max(WANTED, 4 * workers)
+    number = max(fewest, min(workers, size))
+    limit = _REPEATED if workers == 1 else _REPEATED_BY_WORKERS
+    once = _messages(problem, size)
+    while 2 * number <= max(wanted, number) and size // (2 * number) >= _FEWEST:
+        if _messages(problem, -(-size // (2 * number))) > limit * once:
+            break
+        number *= 2
+    return -(-size // number)
+
+
+def bytes_per_target(problem: Problem) -> int:
+    """Return about what is held of a target until its block is done: votes, bounds, single votes or batches."""
+    setup = problem.setup
+    names, labels = getattr(problem.data, "class_names", None), getattr(problem.data, "y", None)
+    classes = len(names) if names is not None else _CLASSES if labels is None else int(labels.max()) + 1
+    entries = 4 * max(2, classes) + 4 * (setup.max_radius or 2_048) + 64
+    if isinstance(setup.draws, UntilDecided):
+        entries += 2 * classes * -(-setup.draws.max_estimation // setup.draws.batch)
+    elif isinstance(setup.draws, Draws) and setup.the_rule.needs == "predictions":
+        entries += 2 * setup.draws.num_estimation
+    return 8 * entries
+
+
+def _messages(problem: Problem, size: int) -> int:
+    """Return how many messages all blocks of so many targets take in."""
+    setup, graph = problem.setup, problem.the_graph.adjacency
+    if setup.num_layers is None:  # nothing is known of fields: all blocks see the whole graph
+        return graph.num_edges * -(-problem.targets.size // size)
+    starts = range(0, problem.targets.size, size)
+    return sum(messages_of(graph, problem.targets[start : start + size], problem.num_layers) for start in starts)
+
+
+def messages_of(graph: Adjacency, targets: IntArray, num_layers: int) -> int:
+    """Return how many nodes and messages one draw computes for some targets, all layers but the last together."""
+    reached: BoolArray = np.zeros(graph.num_nodes, dtype=np.bool_)
+    reached[targets] = True
+    degrees = np.diff(graph.indptr)
+    receiver = np.repeat(np.arange(graph.num_nodes), degrees)
+    total = 0
+    for _ in range(num_layers):
+        total += int(reached.sum()) + int(degrees[reached].sum())
+        reached[graph.sources[reached[receiver]]] = True
+    return total

@@ -1,0 +1,61 @@
+"""Arrays of blocks, joined as the declarations of a result say."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graycert._fields import Field
+from graycert.blocks.work import Outcome
+from graycert.certificates import ARRAYS
+from graycert.setup import Setup
+
+_ENDS = "ends of targets"  # an axis with the places where something of each target begins, and the last one ends
+
+
+def joined(blocks: Sequence[Outcome]) -> Outcome:
+    """Return what was found of all targets, from blocks in the order of the targets.
+
+    Where a target has fewer entries than another, it is filled up as where all targets are certified at once: with -1
+    where -1 stands for nothing, else with zeros.
+    """
+    known = {spec.name: spec for spec in (*ARRAYS, *blocks[0].setup.smoothing.adds)}
+    names = dict.fromkeys(name for block in blocks for name in block.arrays)
+    sizes = [block.arrays["num_eligible"].size for block in blocks]
+    arrays = {name: _joined(known[name], [block.arrays.get(name) for block in blocks], sizes) for name in names}
+    seconds = {name: sum(block.seconds.get(name, 0.0) for block in blocks) for name in blocks[0].seconds}
+    return Outcome(setup=_setup_of_all([block.setup for block in blocks]), arrays=arrays, seconds=seconds)
+
+
+def _joined(spec: Field, parts: Sequence[NDArray[Any] | None], sizes: Sequence[int]) -> NDArray[Any]:
+    there = [part for part in parts if part is not None]
+    if not spec.shape or spec.shape[0] == "nodes":  # of the whole graph
+        return there[0]
+    if spec.shape[0] == _ENDS:
+        starts = np.cumsum([0, *(int(part[-1]) for part in there[:-1])])
+        return np.concatenate([there[0][:1], *(part[1:] + start for part, start in zip(there, starts, strict=True))])
+    if spec.shape[0] != "targets":
+        return np.concatenate(there)
+    width = np.max([part.shape[1:] for part in there], axis=0)
+    nothing = -1 if spec.at_least == -1 else 0
+    filled = []
+    for part, size in zip(parts, sizes, strict=True):
+        if part is None:
+            filled.append(np.full((size, *width), nothing, dtype=there[0].dtype))
+        elif part.shape[1:] == tuple(width):
+            filled.append(part)
+        else:
+            pad = [(0, 0), *((0, int(most) - has) for most, has in zip(width, part.shape[1:], strict=True))]
+            filled.append(np.pad(part, pad, constant_values=nothing))
+    return np.concatenate(filled)
+
+
+def _setup_of_all(setups: Sequence[Setup]) -> Setup:
+    """Return the set-up, with the engines of all blocks and the most memory that one of them planned."""
+    engines = dict.fromkeys(setup.engine for setup in setups)
+    most: dict[str, Any] = {}
+    for name in ("memory_budget", "memory_planned"):
+        planned = [value for setup in setups if (value := getattr(setup, name)) is not None]
+        most[name] = max(planned, default=None)
+    return setups[0].replace(engine="; ".join(engines), **most)
