@@ -5,6 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graycert.runs.comparison_page import comparison_page
+from graycert.runs.decision import decision
+from graycert.runs.page import render_document
 from support.certificates import small_certificates
 from support.every_smoothing import made
 from support.page_in_browser import put, rows_of, text, texts
@@ -132,15 +135,36 @@ def test_axe_finds_nothing_serious(open_page, runs, browser, case, scheme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     open_page(runs[case], f"#node={made(case).targets[2]}")
     browser.execute_script("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert serious(browser, axe) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["decision", "comparison"])
+def test_axe_finds_nothing_serious_on_pages_of_sentences(browser, tmp_path, kind, scheme):
+    axe = pytest.importorskip("axe_core_python", reason="needs axe-core-python, an extra for development")
+    view = (
+        decision(made("paper"))
+        if kind == "decision"
+        else comparison_page(made("interception"), made("node-insertion"), names=("one", "other"))
+    )
+    (tmp_path / "page.html").write_text(render_document(view), encoding="utf-8")
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    browser.get((tmp_path / "page.html").as_uri())
+    assert serious(browser, axe) == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 1280
+
+
+def serious(browser, axe):
+    """What axe-core finds that keeps people out."""
     browser.execute_script((Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
     found = browser.execute_async_script("axe.run().then(arguments[0])")
     assert found["passes"]
-    serious = [
+    return [
         (each["id"], [node["html"][:120] for node in each["nodes"][:3]])
         for each in found["violations"]
         if each["impact"] in ("serious", "critical")
     ]
-    assert serious == []
 
 
 def test_a_phone_needs_no_scrolling_sideways(open_page, runs, browser):
@@ -165,7 +189,13 @@ def test_paper_shows_the_summary_first_and_no_controls(open_page, runs, browser)
     breaks = browser.execute_script(
         "return [...document.querySelectorAll('.rest')].map((each) => getComputedStyle(each).breakBefore)"
     )
-    assert breaks == ["page", "page"]
+    assert breaks == ["page", "page", "page"]
+    before = browser.execute_script(
+        "const first = document.querySelector('.rest').getBoundingClientRect().top;"
+        "return [...document.querySelectorAll('h2')].filter((each) => each.getBoundingClientRect().top < first)"
+        ".map((each) => each.innerText)"
+    )
+    assert before == ["What to do next", "What it costs", "Certified targets per radius"]
 
 
 def test_without_its_script_the_page_still_says_what_is_proved(browser, runs):

@@ -1,42 +1,80 @@
-"""`graycert report`: the page of a run, written again."""
+"""`graycert report`: the page of a run, of one decision, or of two runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from graycert.cli.console import Console
 from graycert.cli.places import check_file, write_file
+from graycert.errors import InvalidParameterError
+
+Audience = Literal["everybody", "decision"]
 
 
 def report(
     run: Path,
+    other: Path | None = None,
     /,
     *,
+    audience: Annotated[Audience, Parameter(name="--for")] = "everybody",
     out: str | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
-    """Write the page of a run directory again: one HTML file that asks for nothing else.
+    """Write the page of a run directory again, one page for a decision, or one that compares two runs.
+
+    Each is one HTML file that asks for nothing else.
 
     Args:
         run: Run directory.
-        out: Page to write. Default: report.html in the run directory, which is replaced.
+        other: Another run directory, to draw what became of each target from the first to this one.
+        audience: "decision" writes one page of sentences for who decides, instead of the page to work with.
+        out: Page to write. Default: report.html in the run directory, which is replaced; RUN-decision.html or
+            RUN-and-OTHER.html beside the run.
         overwrite: Replace an existing page elsewhere.
         json: Print one JSON object instead of text.
     """
-    from graycert.runs.page import render_report
-    from graycert.runs.store import load_run
-    from graycert.runs.view import report_view
-
-    own = out is None
-    page = check_file(
-        run / "report.html" if out is None else out, overwrite=overwrite or own, suffixes=(".html", ".htm")
-    )
-    text = render_report(report_view(load_run(run, need_report=False)))
+    if other is not None and audience != "everybody":
+        raise InvalidParameterError(
+            f"`--for` must be left out for a page of two runs, got {audience!r}. Write a page for each run."
+        )
+    own = out is None and other is None and audience == "everybody"
+    page = check_file(_place(run, other, audience) if out is None else out, overwrite=overwrite or own, suffixes=HTML)
+    text = _page(run, other, audience)
     write_file(page, lambda path: _write(path, text))
     Console(as_json=json).result(f"Written: {page}", {"command": "report", "files": [str(page)]})
     return 0
+
+
+HTML = (".html", ".htm")
+
+
+def _place(run: Path, other: Path | None, audience: Audience) -> Path:
+    """Return where a page is written if nobody says."""
+    folder = run.expanduser().resolve()
+    if other is not None:
+        return folder.parent / f"{folder.name}-and-{other.expanduser().resolve().name}.html"
+    return folder / "report.html" if audience == "everybody" else folder.parent / f"{folder.name}-decision.html"
+
+
+def _page(run: Path, other: Path | None, audience: Audience) -> str:
+    from graycert.runs.page import render_document, render_report
+    from graycert.runs.store import load_run
+
+    certificates = load_run(run, need_report=False)
+    if other is not None:
+        from graycert.runs.comparison_page import comparison_page
+
+        names = (run.expanduser().resolve().name, other.expanduser().resolve().name)
+        return render_document(comparison_page(certificates, load_run(other, need_report=False), names=names))
+    if audience == "decision":
+        from graycert.runs.decision import decision
+
+        return render_document(decision(certificates))
+    from graycert.runs.view import report_view
+
+    return render_report(report_view(certificates))
 
 
 def _write(path: Path, text: str) -> None:

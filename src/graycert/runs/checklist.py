@@ -18,7 +18,7 @@ def assumptions(c: Certificates) -> tuple[str, ...]:
     s = c.setup
     steps = "as the user said" if s.num_layers_assumed else "as the audit of the model found"
     return (
-        f"The adversary is the one described: {s.threat.describe()}. Others may do more.",
+        f"Attacks are of the kind described; for ρ = 1: {s.threat.against(1)}. Other attacks may do more.",
         "The graph that the classifier is run on is the one with the fingerprint in config.toml"
         + (", and its structure is not changed by the adversary." if "features" in s.threat.claimed_as else "."),
         "Predictions are made by the smoothed classifier itself, by the same vote, not by the model as trained.",

@@ -107,7 +107,7 @@ class Comparison:
         pairs = [(name, percent(*self.before.counts[name]), percent(*self.after.counts[name])) for name in names]
         parts.append("\n".join(f"{name}: {first} -> {second}" for name, first, second in pairs))
         parts += [text for each in CHANGES[:3] if (text := self._listed(each))]
-        lines = [f"  {name}: {_told(a)} -> {_told(b)}" for name, a, b in self.settings]
+        lines = [f"  {name}: {value_in_words(a)} -> {value_in_words(b)}" for name, a, b in self.settings]
         parts.append("\n".join(["Settings that differ:", *lines] if lines else ["No setting differs."]))
         return "\n\n".join(parts)
 
@@ -281,7 +281,8 @@ def _flat(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return flat
 
 
-def _told(value: Any) -> str:
+def value_in_words(value: Any) -> str:
+    """Return the value of a setting, shortened."""
     if isinstance(value, Mapping):
         return f"{len(value):,} values"
     text = "none" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)

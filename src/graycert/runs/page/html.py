@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from graycert.runs.page.document import Document
 from graycert.runs.page.view_data import ReportView
 
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -40,6 +41,20 @@ def render_report(view: ReportView) -> str:
             style_hash=_hash(style),
         )
     )
+
+
+def render_document(view: Document) -> str:
+    """Return a page without a script.
+
+    Args:
+        view: What to show; texts are escaped as those of a report.
+
+    Returns:
+        A complete HTML document, the same for the same view.
+    """
+    style = _part("report.css")
+    template = _environment().get_template("document.html")
+    return template.render(view=view, style=Markup(style), style_hash=_hash(style))
 
 
 def embedded(values: Any) -> Markup:

@@ -1,0 +1,120 @@
+"""Two results on one page: what became of the targets that both have, drawn and told."""
+
+import numpy as np
+
+from graycert.certificates import Certificates
+from graycert.metrics.ratios import certified_ratio
+from graycert.runs.claim import claim
+from graycert.runs.compare import CHANGES, Comparison, Side, compare, value_in_words
+from graycert.runs.page.document import Curves, Document, Grid, Section
+from graycert.runs.page.view_data import Table
+from graycert.runs.shares import percent
+
+MOST_TARGETS = 200
+"""Targets of one change that are listed."""
+
+MOST_RADII = 12
+"""Radii that are told apart; larger ones are one row."""
+
+
+def comparison_page(before: Certificates, after: Certificates, *, names: tuple[str, str]) -> Document:
+    """Return what `compare` finds as a page.
+
+    Args:
+        before: A result.
+        after: Another one.
+        names: What the two are called.
+
+    Raises:
+        InvalidParameterError: If the two cannot be compared.
+    """
+    found = compare(before, after)
+    counts = found.counts
+    told = ", ".join(f"{counts[each]:,} {each}" for each in CHANGES)
+    sides = tuple(zip(names, (before, after), strict=True))
+    changed = tuple(table for each in CHANGES[:3] if (table := _changed(found, each)) is not None)
+    return Document(
+        title=f"Two runs: {names[0]} and {names[1]}",
+        warnings=tuple(each for each in found.notes if each.startswith("NOT SOUND")),
+        sections=(
+            Section(
+                title="What changed",
+                paragraphs=(
+                    f"{found.targets.size:,} targets are in both runs: {told}.",
+                    *(each for each in found.notes if not each.startswith("NOT SOUND")),
+                ),
+                tables=(("Shares of the targets of both", _shares(found, names)),),
+            ),
+            Section(title="From radius to radius", grid=_moves(found, names)),
+            Section(
+                title="How many of all its targets each run certifies",
+                paragraphs=[f"{name}: {claim(c, 1)[0]}" for name, c in sides],
+                curves=_curves(sides),
+            ),
+            *([Section(title="Which targets changed", tables=changed)] if changed else []),
+            Section(
+                title="What the two were made from",
+                paragraphs=() if found.settings else ("No setting differs.",),
+                tables=(("Settings that differ", _settings(found, names)),) if found.settings else (),
+            ),
+        ),
+    )
+
+
+def _shares(found: Comparison, names: tuple[str, str]) -> Table:
+    shown = [each for each in found.before.counts if each in found.after.counts]
+    rows = tuple((each, percent(*found.before.counts[each]), percent(*found.after.counts[each])) for each in shown)
+    return Table(columns=("targets", *names), rows=rows)
+
+
+def _moves(found: Comparison, names: tuple[str, str]) -> Grid:
+    """Count targets by radius before and after."""
+    top = min(MOST_RADII, max(int(found.before.radius.max()), int(found.after.radius.max()), 1))
+    words = ["none", *map(str, range(top)), f"{top} or more", "whole field"]
+    places = [_place(side, top) for side in (found.before, found.after)]
+    table = np.zeros((len(words), len(words)), dtype=np.int64)
+    np.add.at(table, tuple(places), 1)
+    return Grid(
+        columns=(f"{names[0]} (down), {names[1]} (across)", *words),
+        rows=tuple((word, tuple(row)) for word, row in zip(words, table.tolist(), strict=True)),
+        note="Targets of both by certified radius. Above the diagonal of equal radii the second run certifies more, "
+        "below it less, if the prediction is the same.",
+    )
+
+
+def _place(side: Side, top: int) -> "np.typing.NDArray[np.int64]":
+    return np.where(side.whole_field, top + 2, np.minimum(side.radius, top) + 1)
+
+
+def _curves(sides: tuple[tuple[str, Certificates], ...]) -> Curves:
+    looked = [c.setup.max_radius for _, c in sides if c.setup.max_radius is not None]
+    last = min([*looked, max(1, *(int(c.radius.max()) for _, c in sides)) + 1])
+    shares = tuple(
+        tuple(
+            float(count) / len(c)
+            for count in certified_ratio(c.radius, c.num_eligible, max_radius=last, denominator="whole_field").counts
+        )
+        for _, c in sides
+    )
+    unit = sides[0][1].setup.threat.unit
+    return Curves(
+        names=tuple(name for name, _ in sides), shares=shares, beside=f"ρ: hostile {unit}; the whole field included"
+    )
+
+
+def _changed(found: Comparison, change: str) -> tuple[str, Table] | None:
+    rows = np.flatnonzero(found.change == change)
+    if not rows.size:
+        return None
+    rows = rows[np.argsort(-np.abs(found.after.radius[rows] - found.before.radius[rows]), kind="stable")]
+    cells = tuple(
+        (str(found.targets[row]), found.before.told(row), found.after.told(row)) for row in rows[:MOST_TARGETS].tolist()
+    )
+    rest = rows.size - len(cells)
+    note = f"{rest:,} more: `graycert compare` with `--out` writes all of them." if rest > 0 else ""
+    return change.capitalize(), Table(columns=("target", "before", "after"), rows=cells, note=note)
+
+
+def _settings(found: Comparison, names: tuple[str, str]) -> Table:
+    rows = tuple((name, value_in_words(a), value_in_words(b)) for name, a, b in found.settings)
+    return Table(columns=("setting", *names), rows=rows)

@@ -1,0 +1,42 @@
+import pytest
+
+from support.certificates import small_certificates
+from support.commands import run_command
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return [small_certificates().save(tmp_path / "one"), small_certificates(rule="difference").save(tmp_path / "two")]
+
+
+def test_a_page_for_a_decision_stands_beside_the_run(runs, tmp_path, capsys):
+    found = run_command(capsys, "report", runs[0], "--for", "decision", "--json")
+    assert found.record["files"] == [str(tmp_path / "one-decision.html")]
+    page = (tmp_path / "one-decision.html").read_text(encoding="utf-8")
+    assert "What is safe" in page
+    assert "<script" not in page
+    assert run_command(capsys, "report", runs[0], "--for", "decision").status == 2
+    assert run_command(capsys, "report", runs[0], "--for", "decision", "--overwrite").status == 0
+
+
+def test_a_page_of_two_runs_stands_beside_the_first(runs, tmp_path, capsys):
+    before = sorted(each.name for each in runs[0].iterdir())
+    found = run_command(capsys, "report", *runs)
+    assert found.out.strip().endswith("one-and-two.html")
+    assert "From radius to radius" in (tmp_path / "one-and-two.html").read_text(encoding="utf-8")
+    assert sorted(each.name for each in runs[0].iterdir()) == before
+    assert run_command(capsys, "report", *runs, "--out", tmp_path / "page.html").status == 0
+
+
+def test_two_runs_have_no_page_for_a_decision(runs, capsys):
+    found = run_command(capsys, "report", *runs, "--for", "decision")
+    assert found.status == 2
+    assert "--for" in found.err
+    assert run_command(capsys, "report", runs[0], "--for", "nobody").status == 2
+
+
+def test_runs_that_cannot_be_compared_leave_no_page(runs, tmp_path, capsys):
+    other = small_certificates(named=False, edges_fingerprint="sha256:" + "2" * 64, graph_fingerprint="other")
+    found = run_command(capsys, "report", runs[0], other.save(tmp_path / "other"))
+    assert found.status == 2
+    assert not (tmp_path / "one-and-other.html").exists()
