@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from graycert.threats import NodeDeletionThreat as NodeDeletionThreat
     from graycert.threats import NodeFeatureThreat as NodeFeatureThreat
     from graycert.threats import NodeInsertionThreat as NodeInsertionThreat
+    from graycert.threats import NodeTakeoverThreat as NodeTakeoverThreat
     from graycert.training import RandomInterception as RandomInterception
     from graycert.training import distill as distill
     from graycert.training import train as train
@@ -76,6 +77,7 @@ _HOME = {
     "NodeFeatureThreat": "graycert.threats",
     "NodeInsertionThreat": "graycert.threats",
     "NodeModel": "graycert.models",
+    "NodeTakeoverThreat": "graycert.threats",
     "RandomInterception": "graycert.training",
     "RandomizedAblation": "graycert.smoothing",
     "SmoothedClassifier": "graycert.deployment",

@@ -20,8 +20,6 @@ from graycert.problem import Execution, Problem
 from graycert.rules import (
     RULES,
     CollectiveCertificate,
-    certified_radius,
-    collective_certificate,
     prediction_sets,
     simultaneous_level,
     status_of,
@@ -272,24 +270,8 @@ def against_one_adversary(
     chosen = check_budgets(np.asarray(DEFAULT_BUDGETS if budgets is None else budgets))
     _require(c, "one adversary")
     refuse_another_graph(c, data)
-    votes = c.votes
-    if votes is None or c.delta_upper is None:
-        raise InvalidParameterError(
-            "`certificates` must hold the same number of votes for all targets, got another run."
-        )
-    selection, estimation = votes
-    level = simultaneous_level(c.setup.alpha, len(c))
-    margin = c.setup.the_rule.lead_of(selection, estimation, c.prediction, level).margin
-    radius = certified_radius(margin, c.delta_upper)
     problem = Problem.stored(c.setup, c.targets, data)
-    return collective_certificate(
-        c.setup.smoothing.method.single_sources(problem),
-        margin,
-        budgets=chosen,
-        radius=radius,
-        whole_field=(radius >= 0) & (radius >= c.num_eligible),
-        **options,
-    )
+    return c.setup.smoothing.method.against_one_adversary(problem, c, budgets=chosen, **options)
 
 
 def possible_labels(certificates: Certificates, *, radius: int) -> BoolArray:

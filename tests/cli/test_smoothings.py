@@ -194,6 +194,9 @@ def test_other_threats_are_certified_too(folder, tmp_path, capsys):
     words = words_of(folder, "subgraphs", "--threat", "features-and-out-edges", "--out", tmp_path / "s")
     assert run_command(capsys, *words).status == 0
     assert Certificates.load(tmp_path / "s").setup.threat == graycert.FeaturesAndOutEdgesThreat()
+    words = words_of(folder, "subgraphs", "--threat", "node-takeover", "--max-injected", "3", "--out", tmp_path / "t")
+    assert run_command(capsys, *words).status == 0
+    assert Certificates.load(tmp_path / "t").setup.threat == graycert.NodeTakeoverThreat(max_injected=3)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,8 @@ ROWS = [
     "stopping at any time",
     "all targets at once",
     "one adversary against all targets",
+    "one adversary against all targets of votes",
+    "hostile nodes that choose their edges",
     "prediction sets",
     "a probability per edge and node (the paper's future work)",
     "values per edge, and parallel edges",

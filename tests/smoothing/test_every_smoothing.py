@@ -23,7 +23,9 @@ ALIKE = {
     "edge-deletion",
     "ablation-global",
     "subgraphs-out-edges",
+    "subgraphs-takeover",
     "features-only-edges",
+    "features-only-takeover",
 }
 """Cases whose every number is only changed with the slow tests: others stand for them."""
 

@@ -28,7 +28,7 @@ EXAMPLES = {
     "features-only": {},
     "votes": {"num_voters": 4},
 }
-THREAT_EXAMPLES = {"node-features": {"min_distance": 1}}
+THREAT_EXAMPLES = {"node-features": {"min_distance": 1}, "node-takeover": {"max_injected": 3}}
 WITH_VALUES = graycert.NodeFeatureThreat(min_distance=1, hostile_edge_inputs=True)
 ADVERSARIES = {each.claimed_as: each for each in (*(kind() for kind in THREATS.values()), WITH_VALUES)}
 PLAIN = list(itertools.product(SMOOTHINGS, THREATS, RULES))

@@ -62,6 +62,10 @@ CASES = {
         "smoothing": graycert.SubgraphVoting(num_subgraphs=9),
         "threat": graycert.FeaturesAndOutEdgesThreat(),
     },
+    "subgraphs-takeover": {
+        "smoothing": graycert.SubgraphVoting(num_subgraphs=9),
+        "threat": graycert.NodeTakeoverThreat(max_injected=3, trusted=np.arange(42) % 7 == 1),
+    },
     "features-only": {"smoothing": graycert.FeaturesOnly(), "threat": OTHERS},
     "votes": {"smoothing": graycert.BoundedVotes(num_voters=9, gate=0.75), "threat": OTHERS},
     "votes-of-targets": {
@@ -74,6 +78,7 @@ CASES = {
         ),
         "threat": TRUSTED,
     },
+    "features-only-takeover": {"smoothing": graycert.FeaturesOnly(), "threat": graycert.NodeTakeoverThreat()},
     "features-only-edges": {"smoothing": graycert.FeaturesOnly(), "threat": graycert.EdgeDeletionThreat()},
 }
 

@@ -59,16 +59,20 @@ class FlipWeights:
     def of(cls, nodes: IntArray, delta_sources: FloatArray, *, margin: float, radius: int) -> Self:
         """Weigh the nodes of one target, whose lead ``margin`` is positive."""
         is_decisive = delta_sources == 1.0
-        others = nodes[~is_decisive]
         weights = _weights(delta_sources[~is_decisive], margin)
+        return cls.weighed(nodes[~is_decisive], weights, decisive=nodes[is_decisive], radius=radius)
+
+    @classmethod
+    def weighed(cls, nodes: IntArray, weights: IntArray, *, decisive: IntArray, radius: int) -> Self:
+        """Sort nodes by their weights, in [1, GRID], and look how many of them it takes at least."""
         order = np.argsort(-weights, kind="stable")
-        weights = weights[order]
-        own = int(np.searchsorted(weights.cumsum(), GRID))
+        ordered = weights[order]
+        own = int(np.searchsorted(ordered.cumsum(), GRID))
         return cls(
-            nodes=others[order],
-            weights=weights,
-            decisive=nodes[is_decisive],
-            radius=max(radius, UNLIMITED if own == weights.size else own),
+            nodes=nodes[order],
+            weights=ordered,
+            decisive=decisive,
+            radius=max(radius, UNLIMITED if own == ordered.size else own),
         )
 
     def is_robust(self, budget: int) -> bool:

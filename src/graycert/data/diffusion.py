@@ -7,7 +7,7 @@ from torch_geometric.utils import remove_self_loops
 from graycert._validation import check_open_unit, check_positive
 from graycert.data.checks import count_nodes
 from graycert.data.origin import forget
-from graycert.data.preparation import prepare_graph
+from graycert.data.preparation import prepare_graph, take_steps
 from graycert.errors import InvalidParameterError
 
 _MOST_NODES = 20_000  # a dense inverse: some 5 GB and minutes
@@ -69,4 +69,5 @@ def sparsify_by_diffusion(data: Data, *, threshold: float = 0.022, teleport: flo
     result.edge_index = edges.to(result.edge_index.device)
     what = f"sparsified by diffusion (teleport {teleport}, threshold {threshold})"
     result.preparation.append(f"{what}: {before:,} became {edges.size(1):,} directed edges")
+    take_steps(result, "diffusion")
     return result

@@ -18,7 +18,10 @@ STEPS = ("undirected", "drop_self_loops", "coalesce", "largest_component", "bina
 
 _ROWS = 256  # compared at a time: a copy of all features costs more than the comparison
 _MASKS = ("train_mask", "val_mask", "test_mask")
-_LISTS = ("class_names", "graph_name", "graph_source", "left_out_per_edge")
+STEPS_TAKEN = "steps_taken"
+"""Attribute of a graph: the names of all steps that were ever asked for, whether or not they changed anything."""
+
+_LISTS = ("class_names", "graph_name", "graph_source", "left_out_per_edge", STEPS_TAKEN)
 _KNOWN = {"edge_index", "x", "y", "num_nodes", "node_ids", "preparation", ATTRIBUTE, *_MASKS, *_LISTS}
 
 
@@ -34,8 +37,9 @@ def prepare_graph(
     """Return a prepared copy of a graph; the order of the nodes is kept.
 
     The result has ``x``, ``edge_index``, ``y``, PyG's three masks, ``node_ids``, ``class_names`` and
-    ``graph_name`` where ``data`` has them, ``preparation``: a list of texts saying what was changed, and
-    ``graph_record``: by what the graph can be made again, which `certify` stores and `verify` repeats.
+    ``graph_name`` where ``data`` has them, ``preparation``: a list of texts saying what was changed,
+    ``graph_record``: by what the graph can be made again, which `certify` stores and `verify` repeats, and
+    ``steps_taken``: the options that were ever chosen, by which `certify` knows which edges decide about others.
     Other attributes are left out, edge weights and edge features too, because edges change; ``left_out_per_edge`` names
     these, so that `graycert.certify` can ask for them. When nodes are removed from a graph without ``node_ids``, these
     become the old node numbers.
@@ -79,7 +83,15 @@ def prepare_graph(
             result.preparation.append(note)
     done = (undirected, drop_self_loops, coalesce, largest_component, binarize)
     remember_step(result, data, dict(zip(STEPS, done, strict=True)))
+    take_steps(result, *(name for name, chosen in zip(STEPS, done, strict=True) if chosen))
     return result
+
+
+def take_steps(data: Data, *names: str) -> None:
+    """Note steps that a graph was made by, besides those before."""
+    steps = list(dict.fromkeys([*(data.get(STEPS_TAKEN) or []), *names]))
+    if steps:
+        data[STEPS_TAKEN] = steps
 
 
 def select_nodes(data: Data, nodes: Tensor) -> Data:

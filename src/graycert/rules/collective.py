@@ -1,6 +1,8 @@
 """One adversary against all targets: how many predictions survive if the hostile nodes are shared."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,14 +103,8 @@ def collective_certificate(
         Schuchardt et al. (2021) for the idea of collective certificates; docs/proofs/collective.md.
     """
     deltas = _check_deltas(delta_sources)
-    num_targets, num_nodes = deltas.shape
-    margins = _check_margin(margin, num_targets)
-    budget_list = check_budgets(budgets).tolist()
-    radii = _check_radii(radius, whole_field, num_targets)
-    group_of, limits = _check_groups(groups, group_budgets, num_nodes)
-    method = check_choice("method", method, COLLECTIVE_METHODS)
-    time_limit = check_positive("time_limit", time_limit)
-
+    margins = _check_margin(margin, deltas.shape[0])
+    radii = _check_radii(radius, whole_field, deltas.shape[0])
     targets = [
         FlipWeights.of(
             deltas.indices[deltas.indptr[row] : deltas.indptr[row + 1]].astype(np.int64),
@@ -118,15 +114,63 @@ def collective_certificate(
         )
         for row in np.flatnonzero(margins > 0.0)
     ]
+    return surviving_targets(
+        targets,
+        num_nodes=deltas.shape[1],
+        budgets=budgets,
+        groups=groups,
+        group_budgets=group_budgets,
+        method=method,
+        time_limit=time_limit,
+    )
+
+
+def surviving_targets(
+    targets: Sequence[FlipWeights],
+    *,
+    num_nodes: int,
+    budgets: ArrayLike,
+    groups: ArrayLike | None = None,
+    group_budgets: ArrayLike | None = None,
+    method: str = "lp",
+    time_limit: float = 60.0,
+    exact: Callable[[int, IntArray, IntArray], tuple[int, str]] | None = None,
+) -> CollectiveCertificate:
+    """Count the targets that keep their prediction under shared hostile nodes, from what each takes to flip.
+
+    Guarantee:
+        Method "lp": as sound as the weights, whatever the solver does.
+
+    Args:
+        targets: One for each active target.
+        num_nodes: Number of nodes of the graph, which ``groups`` is about.
+        budgets: See `collective_certificate`, as for the other arguments.
+        groups: Likewise.
+        group_budgets: Likewise.
+        method: Likewise.
+        time_limit: Likewise.
+        exact: What method "milp" asks instead of the program of the weights: called with a budget, the group of each
+            node and the budgets of the groups; returns an upper bound on the flips, and how the solver ended.
+
+    Raises:
+        InvalidParameterError: If an argument is outside its domain or the shapes disagree.
+    """
+    budget_list = check_budgets(budgets).tolist()
+    group_of, limits = _check_groups(groups, group_budgets, num_nodes)
+    method = check_choice("method", method, COLLECTIVE_METHODS)
+    time_limit = check_positive("time_limit", time_limit)
     results = []
     for budget in budget_list:
         program = CollectiveProgram.of(targets, budget=budget, groups=group_of, group_budgets=limits)
-        results.append((*_most_flips(program, method, time_limit), len(targets) - program.num_open))
+        ask = None if exact is None else partial(exact, budget, group_of, limits)
+        results.append((*_most_flips(program, method, time_limit, ask), len(targets) - program.num_open))
     found = _collect(budget_list, results, num_active=len(targets))
     return found if groups is None else replace(found, groups=group_of, group_budgets=limits)
 
 
-def _most_flips(program: CollectiveProgram, method: str, time_limit: float) -> tuple[int, str, str]:
+def _most_flips(
+    program: CollectiveProgram, method: str, time_limit: float, exact: Callable[[], tuple[int, str]] | None
+) -> tuple[int, str, str]:
     """Return an upper bound on the number of flips, what proved it, and how the solver ended."""
     flips, proved_by = program.num_open, "naive"
     if not flips:
@@ -136,7 +180,7 @@ def _most_flips(program: CollectiveProgram, method: str, time_limit: float) -> t
     if relaxed < flips:
         flips, proved_by = relaxed, "lp"
     if method == "milp":
-        integer, status = program.integer_flips(time_limit=time_limit)
+        integer, status = program.integer_flips(time_limit=time_limit) if exact is None else exact()
         if integer < flips:
             flips, proved_by = integer, "milp"
     return flips, proved_by, status

@@ -23,6 +23,7 @@ from graycert.threats.threat import Threat
 if TYPE_CHECKING:
     from graycert.certificates import Certificates
     from graycert.problem import Problem
+    from graycert.rules import CollectiveCertificate
     from graycert.setup import Setup
 
 Follows = Literal["again", "early stopping", "possible labels", "one adversary"]
@@ -114,14 +115,25 @@ class Method(ABC):
         ``problem.graph`` is None where the smoothing does not need the graph and it is not at hand.
         """
 
-    def single_sources(self, problem: "Problem") -> Any:
-        """Return upper bounds of Δ_w for one adversary against all: a sparse matrix (num_targets, num_nodes).
+    def against_one_adversary(
+        self, problem: "Problem", certificates: "Certificates", *, budgets: IntArray, **options: Any
+    ) -> "CollectiveCertificate":
+        """Count the targets that survive the same ρ hostile nodes, for each of the ``budgets``; nothing is drawn.
+
+        Args:
+            problem: Set-up, targets and graph of the certificates; no model.
+            certificates: What was concluded for each target on its own.
+            budgets: Numbers ρ of hostile nodes, rising, >= 1.
+            options: ``groups``, ``group_budgets``, ``method`` and ``time_limit``, see
+                `graycert.Certificates.against_one_adversary`.
 
         Raises:
             UnsoundSetupError: ``no-proof``, where the smoothing claims nothing about that.
         """
+        del certificates, budgets, options
         raise UnsoundSetupError(
-            "no-proof", f"The smoothing '{problem.smoothing.name}' has no bounds of single nodes that can be added up."
+            "no-proof",
+            f"The smoothing '{problem.smoothing.name}' has no certificate against one adversary for all targets.",
         )
 
 
@@ -296,8 +308,15 @@ class Smoothing(Parameters, ABC):
     @classmethod
     def refusal(cls, threat: str) -> Cell | None:
         """Return a reason of its own why a threat is refused."""
-        del threat
-        return None
+        if threat != "node-takeover":
+            return None
+        reason = (
+            f"Nothing is proved about the smoothing '{cls.name}' against hostile nodes that choose their edges, "
+            f"'{threat}': a single one between a target and others brings any number of honest messages with it, which "
+            "no bound of this smoothing counts. Use SubgraphVoting or FeaturesOnly, or leave edges alone "
+            "(NodeFeatureThreat)."
+        )
+        return Cell(status="refused", slug="hostile-edges", reason=reason)
 
     def check(self, *, threat: Threat, rule: str, draws: AnyDraws | None, bound: str) -> None:
         """Refuse what is not proved, and arguments that mean nothing here.

@@ -13,6 +13,7 @@ from graycert.threats.structural import (
     convolution_family,
     refuse_another_convolution,
 )
+from graycert.threats.takeover import NodeTakeoverThreat
 from graycert.threats.threat import Threat
 
 THREATS: dict[str, type[Threat]] = {
@@ -23,6 +24,7 @@ THREATS: dict[str, type[Threat]] = {
         NodeInsertionThreat,
         EdgeDeletionThreat,
         FeaturesAndOutEdgesThreat,
+        NodeTakeoverThreat,
         AttributeFlipThreat,
     )
 }
@@ -37,6 +39,7 @@ __all__ = [
     "NodeDeletionThreat",
     "NodeFeatureThreat",
     "NodeInsertionThreat",
+    "NodeTakeoverThreat",
     "NodeThreat",
     "StructuralThreat",
     "Threat",

@@ -21,7 +21,7 @@ from graycert.setup import Setup
 from graycert.smoothing.model_check import audited
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
-from graycert.threats import NodeFeatureThreat, NodeThreat
+from graycert.threats import NodeFeatureThreat, NodeTakeoverThreat, NodeThreat
 
 
 class FeaturesOnlyMethod(Method):
@@ -50,6 +50,8 @@ class FeaturesOnlyMethod(Method):
             threat = threat.hostile_nodes()
         if isinstance(threat, NodeFeatureThreat):
             counts = eligible_nodes(problem.data, problem.targets, threat, num_layers=problem.num_layers).counts
+        elif isinstance(threat, NodeTakeoverThreat):
+            counts = threat.num_eligible(problem.targets, num_nodes=problem.setup.num_nodes)
         elif threat.unit == "edges":
             counts = np.full(problem.targets.size, problem.setup.num_edges, dtype=np.int64)
         else:

@@ -32,7 +32,14 @@ class FeaturesOnly(Smoothing):
     name = "features-only"
     claims = tuple(
         Claim(threat=threat, proofs=_PROOF)
-        for threat in ("node-features", "node-deletion", "node-insertion", "edge-deletion", "features-and-out-edges")
+        for threat in (
+            "node-features",
+            "node-deletion",
+            "node-insertion",
+            "edge-deletion",
+            "features-and-out-edges",
+            "node-takeover",
+        )
     )
     draws_allowed = ()
     adds = (

@@ -14,10 +14,17 @@ from graycert.audit import check_hostile_values, convolution_of, refuse_exposed_
 from graycert.bounds import PATH_BOUNDS, check_bound, evaluate_bounds
 from graycert.bounds.single_source_matrix import single_source_matrix
 from graycert.bounds.two_level import load_kernels
+from graycert.certificates import Certificates
 from graycert.draws import UntilDecided
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.problem import Problem, classified
-from graycert.rules import certify_counts
+from graycert.rules import (
+    CollectiveCertificate,
+    certified_radius,
+    certify_counts,
+    collective_certificate,
+    simultaneous_level,
+)
 from graycert.rules.event_search import search
 from graycert.sampling import Purpose, choose_engine
 from graycert.sampling.compiled import CompiledEngine
@@ -168,16 +175,38 @@ class InterceptionMethod(Method):
                 )
         return arrays | _attackers(arrays["radius"], found, failing)
 
-    def single_sources(self, problem: Problem) -> Any:
-        """Return Theorem 2 for each target and node."""
-        threat: Any = problem.threat
-        return single_source_matrix(
-            problem.the_graph.adjacency,
-            problem.targets,
-            smoothing=problem.smoothing_on_adjacency,
-            threat=threat,
-            num_layers=problem.num_layers,
+    def against_one_adversary(
+        self, problem: Problem, certificates: Certificates, *, budgets: IntArray, **options: Any
+    ) -> CollectiveCertificate:
+        """Add up the messages of single nodes, in log space, at level alpha for all targets together."""
+        votes = certificates.votes
+        if votes is None or certificates.delta_upper is None:
+            raise InvalidParameterError(
+                "`certificates` must hold the same number of votes for all targets, got another run."
+            )
+        level = simultaneous_level(problem.setup.alpha, problem.targets.size)
+        margin = problem.setup.the_rule.lead_of(*votes, certificates.prediction, level).margin
+        radius = certified_radius(margin, certificates.delta_upper)
+        return collective_certificate(
+            single_sources(problem),
+            margin,
+            budgets=budgets,
+            radius=radius,
+            whole_field=(radius >= 0) & (radius >= certificates.num_eligible),
+            **options,
         )
+
+
+def single_sources(problem: Problem) -> Any:
+    """Return Theorem 2 for each target and node, shape (num_targets, num_nodes), sparse."""
+    threat: Any = problem.threat
+    return single_source_matrix(
+        problem.the_graph.adjacency,
+        problem.targets,
+        smoothing=problem.smoothing_on_adjacency,
+        threat=threat,
+        num_layers=problem.num_layers,
+    )
 
 
 def _refuse_far_values(problem: Problem) -> None:

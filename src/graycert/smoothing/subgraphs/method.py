@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._types import NO_CLASS, BoolArray, IntArray
+from graycert.audit import convolution_of
 from graycert.errors import UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
@@ -28,12 +29,13 @@ from graycert.graph.eligible_nodes import EligibleNodes, eligible_nodes
 from graycert.problem import Problem, classified
 from graycert.sampling.scores import voted_class
 from graycert.setup import Setup
+from graycert.smoothing.edge_by_edge import refuse_steps_as_a_whole
 from graycert.smoothing.model_check import audited
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
 from graycert.smoothing.subgraphs.flipped_votes import attackable_radius, majority_radius
-from graycert.threats import NodeFeatureThreat
+from graycert.threats import NodeFeatureThreat, NodeTakeoverThreat
 
 
 class SubgraphMethod(Method):
@@ -64,15 +66,23 @@ class SubgraphMethod(Method):
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model."""
         self.refuse(problem)
-        return audited(problem)[0]
+        problem, report = audited(problem)
+        if isinstance(problem.threat, NodeTakeoverThreat) and not report.reads_num_nodes:
+            problem = problem.with_setup(convolution=convolution_of(problem.model))
+        return problem
 
     def from_graph(self, problem: Problem) -> FromGraph:
         """Count the nodes that may be hostile: within reach, or all others if they may add edges."""
+        refuse_steps_as_a_whole(problem)
+        _refuse_unknown_convolution(problem)
         size = problem.targets.size
         adjacency = simple_adjacency(problem.data.edge_index, num_nodes=problem.setup.num_nodes)
         fields = receptive_fields(adjacency, problem.targets, num_layers=problem.num_layers)
         eligible = _eligible(problem)
-        counts = np.full(size, problem.setup.num_nodes - 1) if eligible is None else eligible.counts
+        if isinstance(problem.threat, NodeTakeoverThreat):
+            counts = problem.threat.num_eligible(problem.targets, num_nodes=problem.setup.num_nodes)
+        else:
+            counts = np.full(size, problem.setup.num_nodes - 1) if eligible is None else eligible.counts
         return FromGraph(
             arrays={
                 "num_eligible": counts.astype(np.int64),
@@ -117,6 +127,21 @@ class SubgraphMethod(Method):
             "radius": radius,
             "num_attackable": attackable.sum(axis=1),
         }
+
+
+def _refuse_unknown_convolution(problem: Problem) -> None:
+    """Refuse a model that might notice edges into nodes from which no message comes.
+
+    Raises:
+        UnsoundSetupError: ``unknown-convolution``.
+    """
+    if isinstance(problem.threat, NodeTakeoverThreat) and problem.setup.convolution is None:
+        raise UnsoundSetupError(
+            "unknown-convolution",
+            "`model` must be one whose convolutions are known, an architecture of graycert or a chain of well-known "
+            "layers, where hostile nodes also choose the edges into themselves: another may weigh messages by edges "
+            "that start at honest nodes. Certify it against FeaturesAndOutEdgesThreat.",
+        )
 
 
 def _subgraphs(problem: Problem) -> Any:

@@ -42,6 +42,7 @@ class SubgraphVoting(Smoothing):
     claims = (
         Claim(threat="node-features", proofs={"exact": "subgraph_voting"}),
         Claim(threat="features-and-out-edges", proofs={"exact": "subgraph_voting"}),
+        Claim(threat="node-takeover", proofs={"exact": "takeover"}),
     )
     draws_allowed = ()
     adds = (
