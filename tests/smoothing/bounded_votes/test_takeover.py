@@ -68,7 +68,8 @@ def test_any_number_of_new_nodes_overcomes_any_lead_unless_a_voter_brings_more_t
     assert takeover_radii(ballot(eligible=trusted, per_voter=scaled))[1] == 4 * ONE + 4 * (ONE - 1)
     scaled = np.array([ONE, 0])  # whoever comes raises the offset by as much as it votes against
     assert takeover_radii(ballot(eligible=trusted, per_voter=scaled))[1] == UNLIMITED
-    assert takeover_radii(ballot(per_voter=scaled))[1] == 4
+    assert takeover_radii(ballot(per_voter=scaled))[1] == UNLIMITED  # all four voters make a tie
+    assert takeover_radii(ballot(per_voter=scaled, own=np.array([-1, 0])))[1] == 3
 
 
 def test_nobody_to_fear_is_no_limit() -> None:
