@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graycert.smoothing.bounded_votes.takeover import ONE, UNLIMITED, Ballot, takeover_radii
+from graycert.smoothing.bounded_votes.ballots import ONE
+from graycert.smoothing.bounded_votes.takeover import UNLIMITED, Ballot, takeover_radii
 
 Array = Any
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graycert.smoothing.bounded_votes.takeover import ONE, UNLIMITED, Ballot, takeover_radii
+from graycert.smoothing.bounded_votes.ballots import ONE
+from graycert.smoothing.bounded_votes.takeover import UNLIMITED, Ballot, takeover_radii
 from support.takeover_worlds import compare, random_world
 
 

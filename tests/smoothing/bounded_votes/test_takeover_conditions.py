@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from graycert.smoothing.bounded_votes.takeover import ONE, Ballot, takeover_radii
+from graycert.smoothing.bounded_votes.ballots import ONE
+from graycert.smoothing.bounded_votes.takeover import Ballot, takeover_radii
 from support.takeover_worlds import World, random_world, wirings
 
 Array = Any

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from graycert._types import BoolArray, IntArray
+from graycert.smoothing.bounded_votes.ballots import ONE
 
-ONE = 2**20
-"""A whole vote: votes and offsets are integers in units of 2^-20."""
 
 UNLIMITED = 2**62
 """A radius that no number of hostile nodes exceeds, or as many new nodes as anyone likes."""
