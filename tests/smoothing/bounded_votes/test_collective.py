@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from graycert.smoothing.bounded_votes.collective import Contest, against_one_adversary
 from graycert.smoothing.bounded_votes.ballots import ONE
+from graycert.smoothing.bounded_votes.collective import Contest, against_one_adversary
 from graycert.smoothing.bounded_votes.takeover import UNLIMITED
 
 Array = Any

@@ -7,7 +7,6 @@ import numpy as np
 from graycert._types import BoolArray, IntArray
 from graycert.smoothing.bounded_votes.ballots import ONE
 
-
 UNLIMITED = 2**62
 """A radius that no number of hostile nodes exceeds, or as many new nodes as anyone likes."""
 
