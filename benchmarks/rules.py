@@ -22,7 +22,6 @@ import graycert
 from graycert.certification import DEFAULT_BUDGETS
 from graycert.problem import Problem
 from graycert.rules import RULES, certified_radius, collective_certificate
-from graycert.smoothing.interception.method import single_sources
 from pretrained import authors_data, authors_graph, pretrained_gat
 
 SETTINGS = ((0.31, 0.794), (0.361449, 0.794), (0.7, 0.5))
@@ -139,7 +138,7 @@ def together(data: Any, deltas: dict[str, NDArray[np.float64]], run: graycert.Ce
     assert run.votes is not None
     margin = RULES["sound"].lead_of(*run.votes, run.prediction, ALPHA / len(run)).margin
     problem = Problem.stored(run.setup, run.targets, data)
-    matrix = single_sources(problem).tolil()
+    matrix = problem.smoothing.method.single_sources(problem).tolil()
     matrix[np.arange(len(run)), run.targets] = 0.0
     record: Record = {
         "rule": "collective",

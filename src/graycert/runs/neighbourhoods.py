@@ -182,7 +182,8 @@ def _influence(problem: Problem) -> sp.csr_array | None:
     claims = (claim for claim in problem.smoothing.claims if claim.threat == problem.threat.claimed_as)
     if not any("one adversary" in claim.follows for claim in claims):
         return None
-    return sp.csr_array(problem.smoothing.method.single_sources(problem))
+    bounds = problem.smoothing.method.single_sources(problem)
+    return None if bounds is None else sp.csr_array(bounds)
 
 
 def _roles(c: Certificates, nodes: IntArray, distances: IntArray) -> IntArray:

@@ -115,6 +115,13 @@ class Method(ABC):
         ``problem.graph`` is None where the smoothing does not need the graph and it is not at hand.
         """
 
+    def single_sources(self, problem: "Problem") -> Any:
+        """Return how much each node can do to each target, in [0, 1], sparse (num_targets, num_nodes), to be shown.
+
+        None where nothing is known of single nodes.
+        """
+        del problem
+
     def against_one_adversary(
         self, problem: "Problem", certificates: "Certificates", *, budgets: IntArray, **options: Any
     ) -> "CollectiveCertificate":

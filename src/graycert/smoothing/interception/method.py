@@ -175,6 +175,17 @@ class InterceptionMethod(Method):
                 )
         return arrays | _attackers(arrays["radius"], found, failing)
 
+    def single_sources(self, problem: Problem) -> Any:
+        """Return Theorem 2 for each target and node."""
+        threat: Any = problem.threat
+        return single_source_matrix(
+            problem.the_graph.adjacency,
+            problem.targets,
+            smoothing=problem.smoothing_on_adjacency,
+            threat=threat,
+            num_layers=problem.num_layers,
+        )
+
     def against_one_adversary(
         self, problem: Problem, certificates: Certificates, *, budgets: IntArray, **options: Any
     ) -> CollectiveCertificate:
@@ -188,25 +199,13 @@ class InterceptionMethod(Method):
         margin = problem.setup.the_rule.lead_of(*votes, certificates.prediction, level).margin
         radius = certified_radius(margin, certificates.delta_upper)
         return collective_certificate(
-            single_sources(problem),
+            self.single_sources(problem),
             margin,
             budgets=budgets,
             radius=radius,
             whole_field=(radius >= 0) & (radius >= certificates.num_eligible),
             **options,
         )
-
-
-def single_sources(problem: Problem) -> Any:
-    """Return Theorem 2 for each target and node, shape (num_targets, num_nodes), sparse."""
-    threat: Any = problem.threat
-    return single_source_matrix(
-        problem.the_graph.adjacency,
-        problem.targets,
-        smoothing=problem.smoothing_on_adjacency,
-        threat=threat,
-        num_layers=problem.num_layers,
-    )
 
 
 def _refuse_far_values(problem: Problem) -> None:
