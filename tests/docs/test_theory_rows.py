@@ -37,6 +37,7 @@ ROWS = [
     "MLP, the floor",
     "GDC sparsification (§7)",
     "Voting over hash-made subgraphs (AGNNCert, PGNNCert), a rival",
+    "Bounded votes",
     "Levine and Feizi's Δ (App. B)",
     '"tighter guarantees" (App. B)',
     "node retention (App. J)",
