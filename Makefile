@@ -28,8 +28,9 @@ test-all: $(STAMP)  ## every test, minutes
 check: $(STAMP)  ## format, lint, types, import contract
 	BIN=$(BIN) scripts/check
 
-docs: $(VENV)/installed-docs  ## the documentation, as HTML in docs/_build
+docs: $(VENV)/installed-docs  ## the documentation, as HTML in docs/_build, readable without a network: runs the tutorials, minutes
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python scripts/check_offline.py docs/_build/html
 
 $(STAMP): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once, one to three minutes) ..."

@@ -1,6 +1,9 @@
 """Sphinx configuration."""
 
+import os
 import re
+import sys
+from pathlib import Path
 
 from graycert import __version__
 
@@ -8,7 +11,20 @@ project = "graycert"
 author = "the graycert authors"
 copyright = "2026, the graycert authors"
 release = version = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # ships what would be loaded from a CDN
+]
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_in_temp = True  # notebooks write runs
+nb_execution_timeout = 300
+nb_output_stderr = "remove"  # progress
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # `!graycert` in notebooks
+os.environ["COLUMNS"] = "100"
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"

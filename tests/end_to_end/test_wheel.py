@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.documentation import ROOT
+from support.documentation import ROOT, blocks
 
 pytestmark = [
     pytest.mark.processes,
@@ -20,10 +20,15 @@ pytestmark = [
 EXTRAS = ("matplotlib", "optuna", "ogb")
 
 
-def run(*words: object, **environment: str) -> str:
+def run(*words: object, cwd: Path | None = None, **environment: str) -> str:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GRAYCERT"))}
     done = subprocess.run(
-        [str(word) for word in words], capture_output=True, text=True, check=False, env={**clean, **environment}
+        [str(word) for word in words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env={**clean, **environment},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -87,3 +92,19 @@ def test_its_command_explains_certifies_and_verifies(python, tmp_path):
     assert (tmp_path / "run" / "report.html").stat().st_size > 10_000
     assert "All of them agree." in run(command, "verify", tmp_path / "run")
     assert "fig-3a" in run(command, "reproduce", "--list")
+
+
+def test_who_follows_the_tutorial_certifies_a_model_of_her_own(python, tmp_path):
+    cells = [block.text for block in blocks("docs/tutorials/own-model.md") if block.language == "python"]
+    opening = (
+        "import shlex, subprocess, sys\nfrom pathlib import Path\n"
+        "def run_command_line(command):\n"
+        "    program, *words = shlex.split(command)\n"
+        "    subprocess.run([Path(sys.executable).with_name(program), *words], check=True)\n"
+    )
+    program = tmp_path / "tutorial.py"
+    program.write_text("\n".join([opening, *cells, "print(certificates.summary())"]), encoding="utf-8")
+    said = run(python, program, cwd=tmp_path)
+    assert "Lemma 1 holds with 2 propagation steps" in said
+    assert "Certified and correct" in said
+    assert (tmp_path / "runs" / "net" / "report.html").is_file()

@@ -28,7 +28,7 @@ def test_curves_are_the_shares_of_the_table(case, axes):
     for label, key in (("certified", "certified"), ("certified and correct", "certified_and_correct")):
         drawn = values(axes, label)
         assert np.allclose(drawn * len(c), [row[key] for row in rows][: drawn.size])
-        assert not any(row["whole_field"] for row in rows[drawn.size :])
+        assert not any(row["certified"] for row in rows[drawn.size :])
     floor = cost(c).total.without_messages
     if floor is not None:
         assert np.allclose(values(axes, "without messages"), floor / cost(c).total.targets)

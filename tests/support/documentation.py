@@ -10,6 +10,7 @@ import io
 import os
 import re
 import shlex
+import sys
 import tomllib
 import traceback
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ import graycert
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md", "tests/README.md")
 LANGUAGES = ("python", "console", "text", "toml", "sh")
-MARKS = ("slow", "needs data", "only parsed", "numbers vary", "experiment")
+MARKS = ("slow", "needs data", "only parsed", "numbers vary", "experiment", "your model")
 _COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
@@ -77,18 +78,51 @@ def blocks(page: str) -> list[Block]:
         after = tokens[number + 1] if number + 1 < len(tokens) else None
         shown = after.content if after is not None and after.type == "fence" and after.info == "text" else None
         language = token.info.strip() if token.type == "fence" else "indented"
+        text = token.content
+        if language.startswith("{code-cell}"):  # of a notebook, which the documentation executes
+            language, text = "python", cell(text)
         assert token.map is not None
         found.append(
             Block(
                 page=page,
                 line=token.map[0] + 1,
                 language=language,
-                text=token.content,
+                text=text,
                 marks=marks & set(MARKS),
                 shown=shown if language == "python" else None,
             )
         )
     return found
+
+
+def cell(text: str) -> str:
+    """Return a cell of a notebook as Python: without its options, with commands (!graycert ...) as calls."""
+    code = re.sub(r"\A(?::.*\n)+\n*", "", text)
+    return re.sub(r"^!(graycert .+)$", lambda command: f"run_command_line({command[1]!r})", code, flags=re.MULTILINE)
+
+
+def run_command_line(command: str) -> None:
+    """Run a command of a notebook.
+
+    Raises:
+        StaleError: If it fails.
+    """
+    status, both, _ = _run(command)
+    sys.stdout.write(both)
+    if status:
+        raise StaleError(f"`{command}` ended with status {status}:\n{both}")
+
+
+def your_model() -> dict[str, Any]:
+    """Return a model and a graph, for blocks that leave them to the reader."""
+    import torch
+    from torch_geometric.data import Data
+    from torch_geometric.nn import GraphSAGE
+    from torch_geometric.utils import erdos_renyi_graph
+
+    edge_index = erdos_renyi_graph(60, 0.05)
+    data = Data(x=torch.randn(60, 4), edge_index=edge_index, y=torch.arange(60) % 2)
+    return {"model": GraphSAGE(4, 8, 2, 2).eval(), "data": data}
 
 
 @dataclass
@@ -99,7 +133,9 @@ class Runner:
         names: Namespace of the Python blocks.
     """
 
-    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
+    names: dict[str, Any] = field(
+        default_factory=lambda: {"__name__": "__main__", "run_command_line": run_command_line}
+    )
 
     def run(self, block: Block) -> None:
         """Run a block and compare.
@@ -107,6 +143,8 @@ class Runner:
         Raises:
             StaleError: If it does not do what the page says.
         """
+        if "your model" in block.marks:
+            self.names.update(your_model())
         if block.language == "python":
             self._python(block)
         elif block.language == "console":

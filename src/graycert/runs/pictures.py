@@ -6,7 +6,7 @@ from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
 from graycert.runs.cost import class_word, cost
 from graycert.runs.explain import proved_lead, row_of, votes_of
-from graycert.runs.words import ratio_table
+from graycert.runs.words import shown_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,11 +32,10 @@ def new_axes(ax: "Axes | None") -> "Axes":
 
 def plot(c: Certificates, ax: "Axes | None" = None) -> "Axes":
     """Do the work of `Certificates.plot`."""
-    ax, rows, total = new_axes(ax), ratio_table(c), max(len(c), 1)
+    ax, rows, total = new_axes(ax), shown_rows(c), max(len(c), 1)
     from matplotlib.ticker import MaxNLocator
 
-    last = next((row["radius"] for row in rows if row["radius"] and not row["whole_field"]), rows[-1]["radius"])
-    rows = rows[: last + 1]
+    last = rows[-1]["radius"]
     radii = [row["radius"] for row in rows]
 
     def curve(key: str, **look: Any) -> None:

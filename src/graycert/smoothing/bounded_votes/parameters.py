@@ -36,7 +36,7 @@ class BoundedVotes(Smoothing):
     The model s classifies each node by its own features alone (`graycert.distill`, an MLP, ...). A hostile node changes
     its own vote and nothing else, so one sort gives the exact radius. What the target says of itself follows from the
     threat. If no target can be hostile, its own scores count in full, $a_c = \log(s_c(x_v) + 10^{-6})$, and its voters
-    share a weight of γ (u = γ / |V|). If some target may be hostile, every target is one voter among the others
+    share a weight of γ ($u = γ / |V|$). If some target may be hostile, every target is one voter among the others
     (a = 0, u = 1): ``gamma`` and ``gate`` are then not used, and not stored. ``label_propagation`` adds
     $\lambda \log(l_c(v) + 0.02)$ to a in both cases.
 
