@@ -105,6 +105,16 @@ class Certificates:
         at_most="classes",
         column="prediction_without_messages",
     )
+    prediction_of_floor: IntArray | None = array_field(
+        "int",
+        ("targets",),
+        "Class by the model of single nodes that was given as the floor, where no target may be hostile itself.",
+        stage="drawn",
+        optional=True,
+        at_least=NO_CLASS,
+        at_most="classes",
+        column="prediction_of_floor",
+    )
     status: TextArray = array_field(
         "text",
         ("targets",),

@@ -57,6 +57,7 @@ def certify(
     audit: "AuditReport | None" = None,
     edge_inputs: Sequence[str] | Mapping[str, str] | None = None,
     execution: Execution | None = None,
+    floor: "nn.Module | None" = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Certificates:
     r"""Say for every target up to how many hostile nodes its prediction cannot change.
@@ -103,6 +104,8 @@ def certify(
             ``forward`` to tensors of ``data``, {"edge_weight": "amount"}; () for none, as it must be said where
             ``data`` has a tensor per edge and ``forward`` may take one.
         execution: Where and how to compute, and whether to show progress.
+        floor: A model of single nodes (`distill`, or an MLP) to compare with: what is right by a target's own features
+            alone is right at every ρ. Evaluated once; only where no target may be hostile itself.
         provenance: Plain values stored with the result, e.g. where graph and model come from.
 
     Returns:
@@ -119,6 +122,8 @@ def certify(
     from graycert.data.origin import graph_record
     from graycert.heterogeneous import AskedOfTypes, is_heterogeneous
     from graycert.models.private_copy import undisturbed
+    from graycert.models.weights import OwnModel
+    from graycert.sampling.floor import floor_record
 
     _check_types(smoothing, threat)
     if is_heterogeneous(data):
@@ -140,7 +145,11 @@ def certify(
         max_radius=None if smoothing.examines_all_radii else max_radius,
         seed=seed,
         num_layers=num_layers,
-        provenance={**({"graph": known} if (known := graph_record(data)) else {}), **(provenance or {})},
+        provenance={
+            **({"graph": known} if (known := graph_record(data)) else {}),
+            **({"floor": floor_record(floor)} if isinstance(floor, OwnModel) else {}),
+            **(provenance or {}),
+        },
     )
     smoothing.check(threat=threat, rule=rule, draws=draws, bound=bound)
     others = {
@@ -150,7 +159,7 @@ def certify(
     }
     phases = Phases()
     with undisturbed(), phases("preparation"):
-        problem, outcome = _carried_out(model, data, targets, setup, edge_inputs, phases=phases, **others)
+        problem, outcome = _carried_out(model, data, targets, setup, edge_inputs, floor, phases=phases, **others)
     return _assemble(problem, outcome)
 
 
@@ -160,6 +169,7 @@ def _carried_out(
     targets: Any,
     setup: Setup,
     edge_inputs: Sequence[str] | Mapping[str, str] | None,
+    floor: "nn.Module | None",
     **others: Any,
 ) -> tuple[Problem, Outcome]:
     """Certify with a copy of the model, which is the only one that is called."""
@@ -173,6 +183,7 @@ def _carried_out(
     validate_data(data)
     refuse_batch(data)
     from graycert.sampling.as_trained import without_smoothing
+    from graycert.sampling.floor import check_floor, predictions_of_floor, refuse_other_classes
 
     method = setup.smoothing.method
     copied = private_copy(model)
@@ -184,6 +195,8 @@ def _carried_out(
         **others,
     )
     check_precision(model, data, edge_inputs=problem.setup.edge_inputs, device=problem.execution.place())
+    if floor is not None:
+        check_floor(floor, problem)
     problem = method.prepare(problem)
     outcome = certified_in_blocks(problem) if problem.execution.in_blocks else certified(problem)
     problem = problem.with_setup(**vars(outcome.setup))
@@ -196,6 +209,9 @@ def _carried_out(
             device=problem.execution.place(),
             alone=not problem.exposed().any(),
         )
+        if floor is not None:
+            refuse_other_classes(floor, problem.setup.num_classes)
+            beside["prediction_of_floor"] = predictions_of_floor(floor, problem.data.x, problem.targets)
     return problem, dataclasses.replace(outcome, arrays={**outcome.arrays, **beside})
 
 

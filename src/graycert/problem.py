@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from graycert._phases import Phases
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer
@@ -249,10 +247,7 @@ class Problem:
 
     def exposed(self) -> BoolArray:
         """Return which targets the adversary may control, shape (num_targets,)."""
-        if not self.threat.includes_target:
-            return np.zeros(self.targets.size, dtype=np.bool_)
-        trusted = getattr(self.threat, "trusted", None)
-        return np.ones(self.targets.size, dtype=np.bool_) if trusted is None else ~trusted[self.targets]
+        return self.threat.exposes(self.targets)
 
 
 def classified(problem: Problem, *, num_classes: int, engine: str, **known: Any) -> Setup:

@@ -3,8 +3,8 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from graycert.runs.cost import cost
 from graycert.runs.explain import proved_lead
+from graycert.runs.floor import floor_of_run
 from graycert.runs.words import ratio_table
 from support.certificates import small_certificates
 from support.every_smoothing import CASES, made
@@ -29,9 +29,9 @@ def test_curves_are_the_shares_of_the_table(case, axes):
         drawn = values(axes, label)
         assert np.allclose(drawn * len(c), [row[key] for row in rows][: drawn.size])
         assert not any(row["certified"] for row in rows[drawn.size :])
-    floor = cost(c).total.without_messages
+    floor = floor_of_run(c)
     if floor is not None:
-        assert np.allclose(values(axes, "without messages"), floor / cost(c).total.targets)
+        assert np.allclose(values(axes, "from its own features alone"), floor.correct / floor.targets)
     assert ("NOT" in axes.get_title()) == (not c.setup.the_rule.is_sound)
 
 

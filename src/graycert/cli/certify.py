@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from graycert._versions import versions
+from graycert.cli import floor as floors
 from graycert.cli import graphs, models
 from graycert.cli.conditions import Conditions, Judgement
 from graycert.cli.config_file import resolve
@@ -72,6 +73,7 @@ class _Asked:
         from graycert.problem import Execution
 
         models.check_name(config.model)
+        floors.check_option(config)
         conditions = Conditions.of(config.fail_under, config.junit)
         chosen = Chosen.of(dict(config))
         refuse_foreign(config, chosen.kinds, among=every_kind())
@@ -119,7 +121,8 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
     named = read_nodes(targets, data, flag="targets") if targets not in ("test", "all") else None
     masks = read_masks(asked.chosen.threat, config, data)
     chosen = models.choose(config, data, console)
-    split = graphs.make_split(config, data) if chosen.needs_training else None
+    needs_split = chosen.needs_training or config.floor == floors.DISTILL
+    split = graphs.make_split(config, data) if needs_split else None
     nodes = graphs.test_nodes(config, data) if targets == "test" else named
     threat = _threat(config, asked.chosen, skip=chosen.skip, masks=masks)
     arguments = {
@@ -130,7 +133,7 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
         "edge_inputs": config.edge_inputs,
         **config.model_dump(include={"bound", "alpha", "simultaneous", "max_radius", "seed", "num_layers"}),
     }
-    _refuse(chosen, data, nodes, arguments, asked.conditions)
+    _refuse(chosen, data, nodes, arguments, asked.conditions, with_floor=config.floor is not None)
     _warn_of_another_split(chosen, graphs.split_record(config, data), targets, console)
     options = complete_options(
         config.model_copy(update=graphs.undrawn(config, data)),
@@ -139,7 +142,9 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
         threat=threat.name,
         rule=asked.rule,
         targets=targets,
+        floor=floors.option_of(config),
     )
+    floor = floors.choose(config, data, split, console)
     with unfinished(out, options, overwrite=config.overwrite) as run:
         trained = None
         if chosen.needs_training:
@@ -151,11 +156,16 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
             data,
             nodes,
             replace(asked.execution, folder=run.folder),
-            {**arguments, "provenance": _provenance(config, data, chosen, targets, trained, options)},
+            {
+                **arguments,
+                "floor": floor,
+                "provenance": _provenance(config, data, chosen, targets, trained, options),
+            },
         )
         folder = _saved(certificates, out, overwrite=config.overwrite)
         if chosen.is_builtin:
             _keep_model(chosen, certificates, folder)
+        floors.keep(floor, folder)
     judgement = asked.conditions.judge(certificates, suite=f"graycert certify {shown(folder)}")
     _tell(certificates, folder, judgement, console)
     return judgement.tell()
@@ -211,17 +221,27 @@ def _destination(config: CertifyConfig) -> Path:
 
 
 def _refuse(
-    chosen: models.ChosenModel, data: Any, nodes: Any, arguments: dict[str, Any], conditions: Conditions
+    chosen: models.ChosenModel,
+    data: Any,
+    nodes: Any,
+    arguments: dict[str, Any],
+    conditions: Conditions,
+    *,
+    with_floor: bool,
 ) -> None:
     """Refuse before training what the form of the model rules out, and conditions that nothing could meet."""
     from graycert.data import validate_data
     from graycert.problem import Problem
+    from graycert.sampling.floor import refuse_exposed
     from graycert.setup import Setup
 
     validate_data(data)
     setup = Setup(**arguments)
     conditions.check(setup, data)
-    setup.smoothing.method.refuse(Problem.of(data, nodes, setup=setup, model=chosen.module))
+    problem = Problem.of(data, nodes, setup=setup, model=chosen.module)
+    setup.smoothing.method.refuse(problem)
+    if with_floor:
+        refuse_exposed(problem)
 
 
 def _placed(config: CertifyConfig, execution: "Execution") -> "Execution":

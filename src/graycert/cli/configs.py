@@ -171,6 +171,14 @@ class WeightsConfig(TrainingConfig):
 class CertifyConfig(WeightsConfig):
     """Options of `graycert certify`, but for those that `graycert.cli.declared` adds and whose choices it fills in."""
 
+    floor: Annotated[
+        str | None,
+        IN_MODEL,
+        Field(
+            description="Model of single nodes to compare with, right at every radius where it is right: distill "
+            "(trains one, in seconds) or FILE.safetensors. Default: not computed."
+        ),
+    ] = None
     targets: Annotated[
         str | None,
         Field(description="test, all, or a file naming nodes, one a line. Default: test, or all without labels."),

@@ -6,6 +6,9 @@ from graycert.errors import InvalidParameterError
 
 ARCHITECTURES = ("gcn", "gat", "gatv2", "sma")
 
+PER_NODE = "per-node"
+"""What stands for a model of single nodes where other models of graycert have the name of an architecture."""
+
 
 def is_own(name: str) -> bool:
     """Whether a name is that of a class or function of the user, package.module:Class."""

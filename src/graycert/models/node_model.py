@@ -10,10 +10,8 @@ from torch import Tensor, nn
 
 from graycert._validation import check_integer, check_probability
 from graycert.errors import InvalidParameterError
+from graycert.models.names import PER_NODE
 from graycert.models.row_scaling import RowScaling
-
-PER_NODE = "per-node"
-"""What stands for such a model where graycert's own models have the name of an architecture."""
 
 _BLOCK = 32  # rows of one matrix product, whatever the number of rows: products of another shape may round otherwise
 

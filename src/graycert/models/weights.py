@@ -19,8 +19,8 @@ from graycert.errors import GraycertError, InvalidFileError, InvalidParameterErr
 from graycert.models.build import build_from_config
 from graycert.models.calling import AdaptedClassifier
 from graycert.models.interception_gnn import InterceptionGNN, ModelConfig
-from graycert.models.names import ARCHITECTURES
-from graycert.models.node_model import PER_NODE, NodeModel, NodeModelConfig
+from graycert.models.names import ARCHITECTURES, PER_NODE
+from graycert.models.node_model import NodeModel, NodeModelConfig
 
 FORMAT_VERSION = 1
 

@@ -8,6 +8,7 @@ import numpy as np
 from graycert._types import BoolArray, IntArray
 from graycert.certificates import Certificates
 from graycert.runs.cost import class_word, cost, degrees_in_words
+from graycert.runs.floor import floor_classes
 
 MOST_GROUPS = 200
 """Groups of one kind that are counted; of more classes, those with the most targets."""
@@ -22,7 +23,7 @@ def cohorts(c: Certificates, *, last: int) -> list[dict[str, Any]]:
 
     Returns:
         Per kind of group its title, the heading of its first column, and its groups. Of a group: ``targets``, how many
-        are ``known`` (have a true class, where any has one), correct ``as_trained`` and ``alone`` (without messages;
+        are ``known`` (have a true class, where any has one), correct ``as_trained`` and ``alone`` (by the best floor;
         None where not evaluated), and per ρ how many targets hold (``certified``: at least ρ could attack;
         ``holds``: also those with fewer that hold whatever all do) and how many of these are correct.
     """
@@ -69,7 +70,7 @@ def _correct(c: Certificates, members: BoolArray, certified: BoolArray, holds: B
         return {}
     labels = c.labels[members]
     known, right = labels >= 0, (c.prediction[members] == labels) & (c.radius[members] >= 0)
-    others = {"as_trained": c.prediction_as_trained, "alone": c.prediction_without_messages}
+    others = {"as_trained": c.prediction_as_trained, "alone": floor_classes(c)}
     return {
         "known": int(np.count_nonzero(known)),
         **{

@@ -8,6 +8,7 @@ import numpy as np
 from graycert._types import NO_CLASS, IntArray
 from graycert.certificates import Certificates
 from graycert.metrics.cost import COST_RADII, Cost, GroupCost, cost_of
+from graycert.runs.floor import floor_paragraphs
 from graycert.runs.shares import percent, percent_of
 
 MOST_CLASSES = 20
@@ -67,22 +68,7 @@ def cost_paragraphs(c: Certificates) -> tuple[str, ...]:
             f"{'' if found.labelled else 'What it costs: '}For {percent(found.same_as_trained, len(c))} of the "
             f"{len(c):,} targets the smoothed classifier predicts what the model as trained predicts."
         )
-    if found.labelled and found.total.without_messages is not None:
-        paragraphs.append(
-            "To compare with: the same model without messages (on the graph without edges, from each target's own "
-            f"features) predicts {percent(found.total.without_messages, found.total.targets)} correctly, whatever all "
-            f"other nodes do.{_better_alone(found.total)}"
-        )
-    return tuple(paragraphs)
-
-
-def _better_alone(total: GroupCost) -> str:
-    """Say what of the smoothed classifier the model without messages beats, to which no other node can do anything."""
-    alone = total.without_messages or 0
-    if alone > total.smoothed:
-        return " That is more than the smoothed classifier: smoothing loses more than messages gain."
-    beaten = [radius for radius, count in zip(COST_RADII, total.whole_field, strict=True) if count < alone]
-    return f" That is more than is certified at ρ = {beaten[0]}." if beaten else ""
+    return (*paragraphs, *floor_paragraphs(c))
 
 
 def cost_tables(c: Certificates) -> tuple[CostTable, ...]:

@@ -79,6 +79,7 @@ def predicted_in_words(c: Certificates, row: int) -> str:
     for words, classes in (
         ("The model as trained, without smoothing", c.prediction_as_trained),
         ("On the graph without edges it", c.prediction_without_messages),
+        ("From its own features alone the floor", c.prediction_of_floor),
     ):
         if classes is not None:
             says = "singles out no class" if classes[row] < 0 else f"says '{class_word(c, int(classes[row]))}'"

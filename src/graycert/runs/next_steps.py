@@ -4,7 +4,8 @@ import numpy as np
 
 from graycert.certificates import Certificates
 from graycert.draws import UntilDecided
-from graycert.runs.cost import cost, warnings_of
+from graycert.runs.cost import warnings_of
+from graycert.runs.floor import floor_of_run, how_to_compute
 from graycert.runs.shares import percent, percent_upward
 from graycert.runs.who import knows_attackers, protect_first
 
@@ -39,18 +40,14 @@ def _before_use(c: Certificates) -> list[str]:
     steps = []
     if warnings_of(c):
         steps.append("Do not use this classifier as it is: read the warnings above, retrain or smooth less.")
-    total = cost(c).total
-    if total.without_messages is not None and cost(c).labelled:
-        if total.without_messages > total.smoothed:
-            steps.append(
-                "Consider the model without messages, which is right more often than the smoothed classifier and which "
-                "no other node can change: `graycert certify --smoothing features-only`."
-            )
-    elif cost(c).labelled and c.setup.smoothing.name != "features-only":
+    floor, missing = floor_of_run(c), how_to_compute(c)
+    if floor is not None and floor.beats_from == 0:
         steps.append(
-            "Compute the floor: what each target's own features give, which no other node can change. `graycert "
-            "certify --smoothing features-only` on the same graph certifies it."
+            f"Consider {floor.source}, shown each target alone: it is right more often than the smoothed classifier, "
+            "and no other node can change it. `graycert certify --smoothing features-only` certifies it."
         )
+    if missing is not None:
+        steps.append(f"Compute the distilled floor, which no other node can change. {missing}")
     return steps
 
 

@@ -16,6 +16,7 @@ from graycert.runs.explain import (
     predicted_in_words,
     votes_of,
 )
+from graycert.runs.floor import floor_classes
 from graycert.runs.neighbourhoods import neighbourhoods_of, weakest_first
 from graycert.runs.who import protect_first_per_target
 from graycert.runs.words import shown_rows
@@ -89,7 +90,7 @@ def _targets(c: Certificates, order: IntArray, place: dict[int, int]) -> dict[st
     for name, array in (
         ("label", c.labels),
         ("trained", c.prediction_as_trained),
-        ("alone", c.prediction_without_messages),
+        ("alone", floor_classes(c)),
         ("degree", c.in_degree),
     ):
         if array is not None:

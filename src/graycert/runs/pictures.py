@@ -6,6 +6,7 @@ from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
 from graycert.runs.cost import class_word, cost
 from graycert.runs.explain import proved_lead, row_of, votes_of
+from graycert.runs.floor import LABEL, floor_of_run
 from graycert.runs.words import shown_rows
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def plot(c: Certificates, ax: "Axes | None" = None) -> "Axes":
         curve("certified_and_correct", label="certified and correct", color=GREEN, linestyle="--")
     found = cost(c)
     if found.labelled:
-        floors = (("correct as trained", found.total.as_trained), ("without messages", found.total.without_messages))
-        for (label, count), line in zip(floors, ("-.", (0, (1, 2))), strict=True):
+        floor = floor_of_run(c)
+        levels = (("correct as trained", found.total.as_trained), (LABEL, None if floor is None else floor.correct))
+        for (label, count), line in zip(levels, ("-.", (0, (1, 2))), strict=True):
             if count is not None:
                 ax.axhline(count / found.total.targets, color=VERMILION, linestyle=line, linewidth=1, label=label)
     ax.set_xlim(-0.5, last + 0.5)

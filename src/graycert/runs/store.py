@@ -44,6 +44,8 @@ CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
 )
 FILES = (CONFIG, TABLE, VOTES, SUMMARY, REPORT)
 MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its model
+FLOOR_FILES = ("floor.safetensors", "floor.json")  # and the model of single nodes that it is compared with
+_KNOWN = {*FILES, *MODEL_FILES, *FLOOR_FILES}
 _VERSION_KEY = b"graycert_format_version"
 _LARGEST_RATIO = 2_000  # zstd and runs of equal values compress further, but tables of targets do not
 
@@ -129,7 +131,7 @@ def _load(folder: Path, *, need_report: bool) -> Certificates:
 def is_run_directory(folder: Path) -> bool:
     """Whether the folder holds nothing but files of a run, its config.toml among them."""
     names = {entry.name for entry in folder.iterdir()}
-    return CONFIG in names and names <= {*FILES, *MODEL_FILES}
+    return CONFIG in names and names <= _KNOWN
 
 
 def _check_target(target: Path, *, overwrite: bool) -> None:
@@ -144,7 +146,7 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
     if not entries:
         return
     if not is_run_directory(target):
-        foreign = next((name for name in entries if name not in {*FILES, *MODEL_FILES}), entries[0])
+        foreign = next((name for name in entries if name not in _KNOWN), entries[0])
         raise InvalidFileError(
             f"`directory` must be new or empty, got {target}, which holds {foreign}. Only run directories "
             "are ever replaced; choose another folder."

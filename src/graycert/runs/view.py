@@ -11,6 +11,7 @@ from graycert.certificates import Certificates
 from graycert.metrics.cost import COST_RADII
 from graycert.runs.checklist import FILES_IN_WORDS, REDONE, assumptions
 from graycert.runs.cost import cost, cost_paragraphs, cost_tables, warnings_of
+from graycert.runs.floor import LABEL, floor_of_run
 from graycert.runs.next_steps import next_steps
 from graycert.runs.page import ReportView, Table
 from graycert.runs.page_data import MOST_TARGETS, page_data
@@ -72,7 +73,7 @@ def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
         (percent(int(np.count_nonzero(c.whole_field)), total), whole),
         (percent_upward(int(np.count_nonzero(c.radius < 0)), total), "abstained: no prediction"),
     ]
-    found = cost(c)
+    found, floor = cost(c), floor_of_run(c)
     if found.labelled:
         of = found.total
         figures[1:1] = [
@@ -80,9 +81,8 @@ def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
             (percent(of.smoothed, of.targets), "correct when smoothed"),
             (percent(of.certified[0], of.targets), f"certified and correct at ρ = {COST_RADII[0]}"),
         ]
-        if of.without_messages is not None:
-            alone = percent(of.without_messages, of.targets)
-            figures.append((alone, "correct from own features alone, which others cannot change"))
+        if floor is not None:
+            figures.append((percent(floor.correct, floor.targets), f"correct {LABEL}, at every ρ"))
     return tuple(figures)
 
 

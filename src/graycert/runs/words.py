@@ -10,6 +10,7 @@ from graycert.draws import Draws, UntilDecided
 from graycert.graph.values_per_edge import argument_and_attribute
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio
 from graycert.runs.cost import cost, cost_paragraphs, cost_record, cost_tables, warnings_of
+from graycert.runs.floor import floor_in_summary, last_radius
 from graycert.runs.shares import aligned, percent, percent_upward
 from graycert.runs.who import knows_attackers, protect_first
 from graycert.setup import Setup
@@ -19,9 +20,6 @@ MOST_GROUPS = 10
 
 FIRST_NAMED = 5
 """Nodes to protect first that a summary names."""
-
-MOST_RADII = 1_000
-"""Rows of the table of ratios, where every radius is known."""
 
 NOT_SOUND = (
     "NOT A SOUND CERTIFICATE: the rule of the paper's implementation bounds only one of the other classes, "
@@ -175,8 +173,7 @@ def ratio_table(certificates: Certificates) -> list[dict[str, Any]]:
     holds whatever all that there are do together.
     """
     c = certificates
-    last = c.setup.max_radius if c.setup.max_radius is not None else max(1, int(c.radius.max()))
-    last = min(last, MOST_RADII)
+    last = last_radius(c)
     strict = certified_ratio(c.radius, c.num_eligible, max_radius=last)
     whole = certified_ratio(c.radius, c.num_eligible, max_radius=last, denominator="whole_field")
     rows: list[dict[str, Any]] = [
@@ -287,6 +284,7 @@ def summary_record(certificates: Certificates) -> dict[str, Any]:
         "per_radius": ratio_table(c),
         "warnings": list(warnings_of(c)),
         "cost": cost_record(c),
+        "floor": floor_in_summary(c),
         "protect_first": [asdict(each) for each in protect_first(c).nodes] if knows_attackers(c) else [],
     }
     for_none, total = c.votes_for_no_class

@@ -161,6 +161,7 @@ class Smoothing(Parameters, ABC):
             be certified.
         evaluates_quickly: Whether evaluating the model again costs so little that `verify` does it whenever it has the
             model.
+        sees_single_nodes: Whether it is made of a model of single nodes, so that what this one says is the floor.
     """
 
     claims: ClassVar[tuple[Claim, ...]]
@@ -174,6 +175,7 @@ class Smoothing(Parameters, ABC):
     edge_inputs_proofs: ClassVar[Mapping[str, str]] = {}
     shows_target: ClassVar[bool] = False
     evaluates_quickly: ClassVar[bool] = False
+    sees_single_nodes: ClassVar[bool] = False
 
     @abstractmethod
     def classifier(self, setup: "Setup") -> str:

@@ -4,7 +4,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from graycert._parameters import Parameters
+from graycert._types import BoolArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,6 +32,17 @@ class Threat(Parameters):
     @abstractmethod
     def includes_target(self) -> bool:
         """Whether a target may be hostile itself (unless it is trusted)."""
+
+    def exposes(self, targets: IntArray) -> BoolArray:
+        """Return which targets may be hostile themselves, shape (num_targets,).
+
+        Args:
+            targets: Node indices, shape (num_targets,).
+        """
+        trusted = getattr(self, "trusted", None)
+        if not self.includes_target:
+            return np.zeros(targets.size, dtype=np.bool_)
+        return np.ones(targets.size, dtype=np.bool_) if trusted is None else ~np.asarray(trusted)[targets]
 
     @abstractmethod
     def describe(self) -> str:

@@ -10,7 +10,7 @@ from graycert.certificates import Certificates
 from graycert.runs.verify.findings import VerificationCheck
 
 if TYPE_CHECKING:  # loads torch
-    from torch import nn
+    from torch import Tensor, nn
 
 WITHOUT_SMOOTHING = ("model: as trained", "model: without messages")
 """Names of the two comparisons."""
@@ -48,11 +48,22 @@ def _disagreeing(
 ) -> IntArray:
     """Return the positions of targets whose stored class is not the one with the largest score, nor nearly so."""
     from graycert.sampling.as_trained import scores_without_smoothing
-    from graycert.sampling.scores import voted_class
 
     scores = scores_without_smoothing(
         model, graph, stored.targets, edge_inputs=stored.setup.edge_inputs, messages=messages
     )
+    return disagreeing(classes, scores)
+
+
+def disagreeing(classes: IntArray, scores: "Tensor") -> IntArray:
+    """Return the positions of classes that do not have the largest score, nor nearly so.
+
+    Args:
+        classes: As stored, shape (num_targets,).
+        scores: As found, shape (num_targets, num_classes).
+    """
+    from graycert.sampling.scores import voted_class
+
     found, values = voted_class(scores).numpy(), scores.double().numpy()
     rows = np.arange(found.size)
     with np.errstate(invalid="ignore"):

@@ -10,6 +10,7 @@ from graycert.runs.damaged import one_error
 from graycert.runs.verify import comparisons, stored_files
 from graycert.runs.verify.as_trained import WITHOUT_SMOOTHING
 from graycert.runs.verify.findings import Verification
+from graycert.runs.verify.floor import compare_floor
 from graycert.runs.verify.graph_again import rebuild_graph
 from graycert.runs.verify.model_beside import ask_model, model_beside
 from graycert.runs.verify.recomputation import recompute
@@ -26,6 +27,7 @@ def verify(
     data_root: str | Path | None = None,
     model: "nn.Module | None" = None,
     ablation_token: "Tensor | None" = None,
+    floor: "nn.Module | None" = None,
 ) -> Verification:
     """Recompute every certificate of a run from its votes and its graph, and compare all that is stored.
 
@@ -44,6 +46,7 @@ def verify(
         model: The model, if the votes are to be drawn again too. That audits the model and takes as long as
             certifying; on another machine rounding may turn a vote whose two best classes nearly tie.
         ablation_token: What was passed to `certify`, for drawing the votes again; a run does not store it.
+        floor: The model of single nodes that the run is compared with, where the run does not keep it.
 
     Returns:
         All comparisons; ``.passed`` says whether all agree.
@@ -83,6 +86,8 @@ def verify(
     model = beside if stored.setup.smoothing.evaluates_quickly else model
     said = [] if beside is None or not same_graph else list(ask_model(stored, graph, beside))
     checks += said
+    if same_graph:
+        checks += compare_floor(folder, stored, graph, floor, not_redone)
     if model is not None and same_graph and all(check.passed or check.name in WITHOUT_SMOOTHING for check in said):
         checks += redraw(stored, graph, model, ablation_token)
     else:

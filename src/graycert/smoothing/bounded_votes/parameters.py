@@ -131,6 +131,7 @@ class BoundedVotes(Smoothing):
     needs_graph = True
     examines_all_radii = True
     evaluates_quickly = True
+    sees_single_nodes = True
 
     num_voters: int = parameter(default=160, help="Most voters of a target.", label="Voters M", option=int)
     gamma: float | None = parameter(

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from graycert._types import NO_CLASS, IntArray
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import eligible_nodes
 from graycert.graph.receptive_field import receptive_fields
-from graycert.models import NodeModel
 from graycert.problem import Problem, classified
 from graycert.sampling import evaluation_mode
+from graycert.sampling.alone import scores_alone
 from graycert.sampling.scores import voted_class
-from graycert.sampling.voting import check_scores, skip_logits_of
+from graycert.sampling.voting import check_scores
 from graycert.setup import Setup
 from graycert.smoothing.model_check import audited
 from graycert.smoothing.open_votes import refuse_open_votes
@@ -67,7 +67,7 @@ class FeaturesOnlyMethod(Method):
         with torch.inference_mode(), evaluation_mode(model):
             model.to(where)
             whole = check_scores(model(x, problem.data.edge_index.to(where)), num_nodes=x.size(0), x=x)
-            classes = _own_classes(model, x, problem.targets).cpu().numpy()
+            classes = voted_class(scores_alone(model, x, problem.targets)).cpu().numpy()
         setup = classified(problem, num_classes=whole.size(1), engine="torch, one node per pass")
         refuse_open_votes(problem, for_none=classes == NO_CLASS, total=np.ones(classes.shape, dtype=np.int64))
         return setup, {"own_prediction": classes}
@@ -77,22 +77,6 @@ class FeaturesOnlyMethod(Method):
         prediction: IntArray = drawn["own_prediction"].astype(np.int64)
         radius = np.where(problem.exposed(), 0, found.arrays["num_eligible"])
         return {"prediction": np.maximum(prediction, 0), "radius": np.where(prediction == NO_CLASS, -1, radius)}
-
-
-def _own_classes(model: nn.Module, x: Tensor, targets: IntArray) -> Tensor:
-    """Return the class of each target, alone; rows of a `NodeModel` are alone in every pass."""
-    if isinstance(model, NodeModel):
-        return voted_class(model(x[torch.as_tensor(targets, device=x.device)]))
-    return torch.stack([_alone(model, x[target : target + 1]) for target in targets.tolist()])
-
-
-def _alone(model: nn.Module, row: Tensor) -> Tensor:
-    """Return the class of a graph of one node without edges, `NO_CLASS` if its scores single out none."""
-    edges = torch.empty(2, 0, dtype=torch.long, device=row.device)
-    scores: Tensor = model(row, edges)[0]
-    skip = skip_logits_of(model, row)
-    scores = scores if skip is None else scores + skip[0]
-    return voted_class(scores)
 
 
 METHOD = FeaturesOnlyMethod()

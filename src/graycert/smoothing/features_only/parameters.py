@@ -57,6 +57,7 @@ class FeaturesOnly(Smoothing):
     allows_parallel_edges = True
     needs_graph = True
     shows_target = True
+    sees_single_nodes = True
     examines_all_radii = True
 
     def classifier(self, setup: "Setup") -> str:

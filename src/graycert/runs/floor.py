@@ -1,0 +1,93 @@
+"""The floor in words: what a target's own features give at every ρ, and whether that is more than is certified."""
+
+from typing import Any
+
+from graycert._types import IntArray
+from graycert.certificates import Certificates
+from graycert.metrics.floor import Floor, best_floor
+from graycert.models.names import PER_NODE
+from graycert.runs.shares import percent
+
+MOST_RADII = 1_000
+"""Radii that are counted, where every radius is known."""
+
+LABEL = "from its own features alone"
+"""What the floor is called in tables and figures."""
+
+
+def last_radius(c: Certificates) -> int:
+    """Return the largest radius that is counted."""
+    last = c.setup.max_radius if c.setup.max_radius is not None else max(1, int(c.radius.max()))
+    return min(last, MOST_RADII)
+
+
+def floor_of_run(c: Certificates) -> Floor | None:
+    """Return the best floor that a run holds; None where it holds none, no class is known or a target is exposed."""
+    if c.setup.threat.exposes(c.targets).any():
+        return None
+    return best_floor(
+        _candidates(c),
+        labels=c.labels,
+        prediction=c.prediction,
+        radius=c.radius,
+        num_eligible=c.num_eligible,
+        max_radius=last_radius(c),
+    )
+
+
+def floor_paragraphs(c: Certificates) -> tuple[str, ...]:
+    """Return the sentences about the floor, where there may be one: what it is, what it beats, what computes it."""
+    missing = how_to_compute(c)
+    found = floor_of_run(c)
+    if found is None:
+        return () if missing is None else (f"From its own features alone (the floor): not computed. {missing}",)
+    text = (
+        f"From its own features alone (the floor) {percent(found.correct, found.targets)} of the targets are predicted "
+        f"correctly at every ρ, whatever all other nodes do: by {found.source}. {_compared(found)}"
+    )
+    return (text if missing is None else f"{text} A distilled model is mostly a higher floor: not computed. {missing}",)
+
+
+def how_to_compute(c: Certificates) -> str | None:
+    """Return the line that computes the distilled floor; None where it is there, or says nothing."""
+    known = c.labels is not None and bool((c.labels >= 0).any())
+    if not known or c.prediction_of_floor is not None or c.setup.smoothing.sees_single_nodes:
+        return None
+    if c.setup.threat.exposes(c.targets).any():
+        return None
+    if c.setup.provenance.get("options"):
+        return "It takes seconds: graycert certify --config RUN/config.toml --floor distill"
+    return "It takes seconds: graycert.certify(..., floor=graycert.distill(split))"
+
+
+def floor_in_summary(c: Certificates) -> dict[str, Any]:
+    """Return the floor as plain values."""
+    found = floor_of_run(c)
+    record: dict[str, Any] = {"not_computed": how_to_compute(c)}
+    if found is not None:
+        record |= {name: getattr(found, name) for name in ("source", "correct", "targets", "beats_from")}
+    return record
+
+
+def floor_classes(c: Certificates) -> IntArray | None:
+    """Return the class of each target by the best floor, shape (num_targets,); None where there is no floor."""
+    found = floor_of_run(c)
+    return None if found is None else _candidates(c)[found.source]
+
+
+def _candidates(c: Certificates) -> dict[str, IntArray | None]:
+    return {_given(c): c.prediction_of_floor, "the same model without messages": c.prediction_without_messages}
+
+
+def _given(c: Certificates) -> str:
+    record = c.setup.provenance.get("floor")
+    distilled = isinstance(record, dict) and record.get("architecture") == PER_NODE
+    return "a distilled model" if distilled else "the model that was given as the floor, shown each target alone"
+
+
+def _compared(found: Floor) -> str:
+    if found.beats_from is None:
+        return f"What is correct and certified, whole fields included, is no less up to ρ = {len(found.certified) - 1}."
+    if found.beats_from == 0:
+        return "That is more than the smoothed classifier predicts correctly without any attack."
+    return f"That is more than is correct and certified, whole fields included, from ρ = {found.beats_from} on."
