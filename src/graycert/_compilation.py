@@ -28,6 +28,14 @@ def kernel(function: Function) -> Function:
     return _compiled(function)
 
 
+def bare(function: Function) -> Function:
+    """Compile a function that allocates no array, without counting references to arrays.
+
+    Counting takes longer than the arithmetic on a short row, and more so where threads share the array.
+    """
+    return _compiled(function, _nrt=False)
+
+
 def inlined(function: Function) -> Function:
     """Compile a function into its callers."""
     return _compiled(function, inline="always")
@@ -56,7 +64,7 @@ def with_constants(function: Function, **constants: int) -> Function:
     made.__qualname__ = "_".join([original.__qualname__, *(f"{name}_{value}" for name, value in constants.items())])
     made.__module__ = original.__module__
     options = cast("Any", function).targetoptions
-    return cast("Function", _compiled(made, **({"inline": options["inline"]} if "inline" in options else {})))
+    return cast("Function", _compiled(made, **{name: options[name] for name in ("inline", "_nrt") if name in options}))
 
 
 def is_cached(*kernels: Callable[..., object]) -> bool:

@@ -17,6 +17,7 @@ from graycert.sampling.kernels.tiles import (
     finish,
     pack_steps,
 )
+from graycert.sampling.layers import room_for_lanes
 
 
 @kernel
@@ -47,7 +48,8 @@ def output_for(steps, width, *, num_receivers=1):
     tile, spare = (np.full((widest, LANES), np.nan, dtype=np.float32) for _ in range(2))
     weights = np.full((4, LANES), np.nan, dtype=np.float32)
     rows = np.full((num_receivers, steps[-1].width_out, LANES), np.nan, dtype=np.float32)
-    return Output(pack_steps(steps), tile, spare, weights, rows)
+    senders, lanes = np.zeros(4, dtype=np.int32), np.full((4, LANES), np.nan, dtype=np.float32)
+    return Output(pack_steps(steps), tile, spare, weights, senders, lanes, rows)
 
 
 def in_numpy(steps, rows):
@@ -111,7 +113,7 @@ def test_weighted_sums_take_every_row_once(degree, scaled):
         np.testing.assert_array_equal(tile[7:], before[7:])
 
 
-@pytest.mark.parametrize("width_out", [1, 4, 7, 45])
+@pytest.mark.parametrize("width_out", [1, 2, 3, 4, 7, 8, 15, 45])
 def test_a_linear_map_rounds_as_one_sum_in_order_with_fused_products(width_out):
     weight, bias = numbers(width_out, 64), numbers(width_out, seed=1)
     rows = numbers(70, LANES, seed=2)
@@ -123,6 +125,27 @@ def test_a_linear_map_rounds_as_one_sum_in_order_with_fused_products(width_out):
         sums = (sums.astype(np.float64) + weight[:, k, None].astype(np.float64) * rows[k]).astype(np.float32)
     np.testing.assert_array_equal(out[:-1], sums + bias[:, None])
     assert (out[-1] == 7.0).all()
+
+
+@pytest.mark.parametrize("num_columns", [1, 3, 8, 15, 21])
+def test_sums_stay_within_their_columns(num_columns):
+    rows, weights = np.arange(3, dtype=np.int32), numbers(3, LANES)
+    for write, table in ((sum_static, numbers(3, 40)), (sum_rows, numbers(3, 40, LANES))):
+        tile = np.full((num_columns + 16, LANES), 7.0, dtype=np.float32)
+        write(tile[8 : 8 + num_columns], 5, weights, table, rows, None)
+        values = table if table.ndim == 3 else table[..., None]
+        expected = (weights[:, None] * values)[:, 5 : 5 + num_columns].sum(axis=0)
+        np.testing.assert_allclose(tile[8 : 8 + num_columns], expected, rtol=1e-5, atol=1e-5)
+        assert (tile[:8] == 7.0).all()
+        assert (tile[8 + num_columns :] == 7.0).all()
+
+
+def test_room_for_lanes_begins_where_a_line_of_the_cache_does():
+    for rows in range(1, 9):
+        room = room_for_lanes(rows, 3, LANES)
+        assert room.shape == (rows, 3, LANES)
+        assert room.flags.c_contiguous
+        assert room.ctypes.data % 64 == 0
 
 
 def test_sums_refuse_arrays_that_are_not_contiguous_float32():

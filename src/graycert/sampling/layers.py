@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ _WIDEST_SCORES = 40.0  # e^40 times _LARGEST_VALUE is far from the ends of float
 _LARGEST_VALUE = 1e15
 _MOST_DISTANCES = 64 * 2**20
 _SMALLEST_DEGREE = 0.5  # of weighted degrees: 1 without negative weights, which would cancel and magnify rounding
+_LINE = 64  # bytes
 SCORED_AT_ONCE = 2**14
 
 
@@ -262,21 +264,37 @@ class Scratch(NamedTuple):
         tile: float32 (widest row, lanes).
         spare: The same.
         weights: A weight per in-edge and head in hand, with room to spare, float32 (rows, lanes).
-        costs: The same for a soft medoid, else of no rows.
+        senders: A node per in-edge, with room to spare, int32.
+        lanes: A few rows for sums, float32 (heads in hand + 4, lanes).
+        costs: The same as ``weights`` for a soft medoid, else of no rows.
         order: int64, room to sort in-edges, for a soft medoid.
     """
 
     tile: Float32Array
     spare: Float32Array
     weights: Float32Array
+    senders: NDArray[np.int32]
+    lanes: Float32Array
     costs: Float32Array
     order: NDArray[np.int64]
 
 
+def room_for_lanes(*shape: int) -> Float32Array:
+    """Return an array whose rows begin where lines of the cache do: a vector across two lines takes twice as long."""
+    num_bytes = 4 * prod(shape)
+    room = np.empty(num_bytes + _LINE, dtype=np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + num_bytes].view(np.float32).reshape(shape)
+
+
+def heads_in_hand(layer: Layer, index: int) -> int:
+    """Return for how many heads at once the kernel of a layer weighs in-edges."""
+    return layer.aggregation.heads if index == 0 and isinstance(layer.aggregation, Attention) else 1
+
+
 def scratch_shape(layer: Layer, index: int, largest_in_degree: int) -> tuple[int, int, int]:
     """Return the rows of ``tile``, of ``weights`` and of ``costs`` that a layer needs in a `Scratch`."""
-    heads = layer.aggregation.heads if index == 0 and isinstance(layer.aggregation, Attention) else 1
-    rows = heads * (largest_in_degree + 4)
+    rows = heads_in_hand(layer, index) * (largest_in_degree + 4)
     return layer.widest, rows, rows if isinstance(layer.aggregation, SoftMedoid) else 0
 
 
@@ -284,10 +302,12 @@ def make_scratch(layer: Layer, index: int, largest_in_degree: int, *, lanes: int
     """Return scratch space for a layer."""
     widest, rows, costs = scratch_shape(layer, index, largest_in_degree)
     return Scratch(
-        tile=np.empty((widest, lanes), dtype=np.float32),
-        spare=np.empty((widest, lanes), dtype=np.float32),
-        weights=np.empty((rows, lanes), dtype=np.float32),
-        costs=np.empty((costs, lanes), dtype=np.float32),
+        tile=room_for_lanes(widest, lanes),
+        spare=room_for_lanes(widest, lanes),
+        weights=room_for_lanes(rows, lanes),
+        senders=np.empty(largest_in_degree + 4, dtype=np.int32),
+        lanes=room_for_lanes(heads_in_hand(layer, index) + 4, lanes),
+        costs=room_for_lanes(costs, lanes),
         order=np.empty(largest_in_degree + 1 if costs else 0, dtype=np.int64),
     )
 

@@ -14,7 +14,15 @@ from graycert.sampling.kernels.coins import CoinKeys
 from graycert.sampling.kernels.draws import Draw, Field
 from graycert.sampling.kernels.tiles import Output, Steps, pack_steps
 from graycert.sampling.layered_field import InEdges, LayeredField, layered_field
-from graycert.sampling.layers import Layer, Scratch, arguments_of, constants_of, kernels_of, make_scratch
+from graycert.sampling.layers import (
+    Layer,
+    Scratch,
+    arguments_of,
+    constants_of,
+    kernels_of,
+    make_scratch,
+    room_for_lanes,
+)
 from graycert.sampling.operations import NormalisedSum, SoftMedoid
 from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream
@@ -118,7 +126,7 @@ class Tile:
             scale=np.empty((n if part.normalises else 0, lanes), dtype=np.float32),
         )
         self._hidden = [
-            np.empty((int(size), layer.width_out, lanes), dtype=np.float32)
+            room_for_lanes(int(size), layer.width_out, lanes)
             for layer, size in zip(layers[:-1], sizes[1:-1], strict=True)
         ]
         self._block = targets_at_once(layers[-1].width_out, part.num_targets, lanes=lanes)
@@ -129,7 +137,7 @@ class Tile:
         self._scratch: SimpleQueue[tuple[list[Scratch], Float32Array]] = SimpleQueue()
         for _ in range(num_threads):
             of_layers = [make_scratch(layer, index, degree, lanes=lanes) for index, layer in enumerate(layers)]
-            scores = np.empty((self._block, layers[-1].width_out, lanes), dtype=np.float32)
+            scores = room_for_lanes(self._block, layers[-1].width_out, lanes)
             self._scratch.put((of_layers, scores))
         self._draw, *self._kernels = kernels_of(layers, lanes=lanes)
 
@@ -164,7 +172,7 @@ class Tile:
         try:
             scratch, scores = borrowed[0][index], borrowed[1]
             rows = scores[: nodes.stop - nodes.start] if is_last else self._hidden[index][nodes]
-            output = Output(part.steps[index], scratch.tile, scratch.spare, scratch.weights, rows, nodes.start)
+            output = Output(part.steps[index], *scratch[:5], rows, nodes.start)
             table = self._hidden[index - 1] if index else part.table
             layer, constants = part.layers[index], part.constants[index]
             self._kernels[index](

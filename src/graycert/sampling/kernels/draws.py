@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._compilation import kernel
+from graycert._compilation import bare, kernel
 from graycert._types import Float32Array, IntArray
 from graycert.sampling.kernels.coins import is_intercepted, sample_key
 
@@ -60,7 +60,7 @@ class Draw(NamedTuple):
     scale: Float32Array
 
 
-@kernel
+@bare
 def lanes_of(row: NDArray[Any]) -> int:
     """Return the number of lanes of a row, told to LLVM as a number up to `LANES`, for loops over lanes.
 

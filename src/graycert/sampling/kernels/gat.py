@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from graycert._compilation import kernel
+from graycert._compilation import bare
 from graycert._types import Float32Array
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Draw, Field, Int32Array, lanes_of
+from graycert.sampling.kernels.draws import ONE, ZERO, Draw, Field, Int32Array, lanes_of
 from graycert.sampling.kernels.products import sum_rows, sum_static
 from graycert.sampling.kernels.tiles import Output, exp, finish
 
 _NEVER = np.float32(-1e30)
 
 
-@kernel
+@bare
 def first_layer(
     field: Field,
     draw: Draw,
@@ -36,9 +36,7 @@ def first_layer(
         output: Where the result goes.
     """
     tile, weights, channels = output.tile, output.weights, table.shape[1] // heads
-    totals = np.empty((heads, LANES), dtype=np.float32)
-    folded = np.empty(LANES, dtype=np.float32)
-    senders = np.empty(weights.shape[0], dtype=np.int32)
+    totals, folded, senders = output.lanes[:heads], output.lanes[heads], output.senders
     for u in range(output.first, output.first + output.rows.shape[0]):
         low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
         stride, shown = degree + 2, draw.shown[u]
@@ -75,7 +73,7 @@ def first_layer(
         finish(output, u)
 
 
-@kernel
+@bare
 def average_heads(tile: Float32Array, heads: int, channels: int) -> None:
     """Replace the first head's columns by the mean over heads."""
     for c in range(channels):
@@ -88,7 +86,7 @@ def average_heads(tile: Float32Array, heads: int, channels: int) -> None:
             row[i] /= np.float32(heads)
 
 
-@kernel
+@bare
 def attend(
     draw: Draw, low: int, rows: Int32Array, table: Float32Array, head: int, channels: int, output: Output
 ) -> None:
@@ -97,11 +95,10 @@ def attend(
     ``output.weights`` holds the score of the receiver itself, then that of each in-edge from ``low``, which come from
     ``rows``; it is overwritten. The first columns of ``table`` (n, width, LANES) are the values.
     """
-    scores = output.weights
+    scores, best, total = output.weights, output.lanes[0], output.lanes[1]
     own = scores[0]
-    best = np.empty(LANES, dtype=np.float32)
-    total = np.empty(LANES, dtype=np.float32)
-    best[:] = own
+    for i in range(lanes_of(best)):
+        best[i] = own[i]
     for place in range(1, rows.size):
         survives, score = draw.survives[low + place - 1], scores[place]
         for i in range(lanes_of(best)):
@@ -125,17 +122,17 @@ def attend(
             row[i] /= total[i]
 
 
-@kernel
-def gather_rows(field: Field, u: int, rows: Int32Array) -> Int32Array:
-    """Write receiver ``u`` and the sources of its in-edges into ``rows``, and return these."""
+@bare
+def gather_rows(field: Field, u: int, rows: Int32Array) -> int:
+    """Write receiver ``u`` and the sources of its in-edges into ``rows``, and return how many these are."""
     low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
     rows[0] = u
     for edge in range(degree):
         rows[1 + edge] = field.sources[low + edge]
-    return rows[: degree + 1]
+    return int(degree) + 1
 
 
-@kernel
+@bare
 def later_layer(
     field: Field,
     draw: Draw,
@@ -161,9 +158,8 @@ def later_layer(
     """
     senders = heads * channels
     receivers = senders + heads
-    room = np.empty(output.weights.shape[0], dtype=np.int32)
     for u in range(output.first, output.first + output.rows.shape[0]):
-        rows = gather_rows(field, u, room)
+        rows = output.senders[: gather_rows(field, u, output.senders)]
         for h in range(heads):
             receiver = table[u, receivers + h]
             for place in range(rows.size):

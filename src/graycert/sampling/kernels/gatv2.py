@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from graycert._compilation import kernel
+from graycert._compilation import bare
 from graycert._types import Float32Array
 from graycert.sampling.kernels.draws import ZERO, Draw, Field, lanes_of
 from graycert.sampling.kernels.gat import attend, average_heads, gather_rows
 from graycert.sampling.kernels.tiles import Output, finish
 
 
-@kernel
+@bare
 def later_layer(
     field: Field,
     draw: Draw,
@@ -31,9 +31,8 @@ def later_layer(
         output: Where the result goes.
     """
     heads, channels = attention.shape
-    room = np.empty(output.weights.shape[0], dtype=np.int32)
     for u in range(output.first, output.first + output.rows.shape[0]):
-        rows = gather_rows(field, u, room)
+        rows = output.senders[: gather_rows(field, u, output.senders)]
         for h in range(heads):
             for place in range(rows.size):
                 score = output.weights[place]

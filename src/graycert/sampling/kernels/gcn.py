@@ -3,20 +3,17 @@
 With weights a of edges, a/sqrt(d_w d_u), and degrees are sums of weights that survive; loops have weight 1.
 """
 
-import numpy as np
-
-from graycert._compilation import kernel
+from graycert._compilation import bare
 from graycert._types import Float32Array
 from graycert.sampling.kernels.draws import ONE, WEIGHTED, ZERO, Draw, Field, lanes_of
 from graycert.sampling.kernels.products import sum_rows, sum_static
 from graycert.sampling.kernels.tiles import Output, finish
 
 
-@kernel
+@bare
 def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -> None:
     """Sum projected rows, which are the same in all samples: ``table`` (n + 1, width), the token's last."""
-    tile, weights, width = output.tile, output.weights, table.shape[1]
-    senders = np.empty(weights.shape[0], dtype=np.int32)
+    tile, weights, senders, width = output.tile, output.weights, output.senders, table.shape[1]
     for u in range(output.first, output.first + output.rows.shape[0]):
         low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
         shown, scale = draw.shown[u], draw.scale[u]
@@ -39,11 +36,10 @@ def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -
         finish(output, u)
 
 
-@kernel
+@bare
 def later_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -> None:
     """Sum rows that differ between samples: ``table`` (n, width, LANES)."""
-    tile, weights, width = output.tile, output.weights, table.shape[1]
-    senders = np.empty(weights.shape[0], dtype=np.int32)
+    tile, weights, senders, width = output.tile, output.weights, output.senders, table.shape[1]
     for u in range(output.first, output.first + output.rows.shape[0]):
         low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
         scale, own = draw.scale[u], weights[0]

@@ -6,7 +6,7 @@ samples, so distances are computed once; an ablated in-neighbour is the token, a
 
 import numpy as np
 
-from graycert._compilation import kernel
+from graycert._compilation import bare, kernel
 from graycert._types import Float32Array, IntArray
 from graycert.sampling.kernels.draws import LANES, ZERO, Draw, Field, Int32Array, lanes_of
 from graycert.sampling.kernels.products import sum_rows, sum_static
@@ -68,11 +68,10 @@ def _keep_largest(field: Field, draw: Draw, u: int, limit: int, points: Float32A
             points[chosen[rank] & (2**31 - 1), i] = ZERO
 
 
-@kernel
-def _aggregate(points: Float32Array, costs: Float32Array, temperature: np.float32, total: Float32Array) -> None:
+@bare
+def _aggregate(points: Float32Array, costs: Float32Array, temperature: np.float32, lanes: Float32Array) -> None:
     """Turn weights a and costs of each point into the factors a point's row enters the soft medoid with, in place."""
-    best = np.empty(LANES, dtype=np.float32)
-    shares = np.empty(LANES, dtype=np.float32)
+    best, total, shares = lanes[0], lanes[1], lanes[2]
     best[:] = _FAR
     total[:] = ZERO
     shares[:] = ZERO
@@ -96,7 +95,7 @@ def _aggregate(points: Float32Array, costs: Float32Array, temperature: np.float3
             weight[i] *= shares[i]
 
 
-@kernel
+@bare
 def _weigh(field: Field, draw: Draw, u: int, limit: int, points: Float32Array, order: IntArray) -> None:
     """Write the weight 1/sqrt(d_w d_u) of each in-edge of u, 0 where deleted or not considered, then that of u."""
     low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
@@ -138,9 +137,7 @@ def first_layer(
         costs: Scratch (largest in-degree + 2, LANES).
         order: Scratch (largest in-degree + 1,).
     """
-    tile, points, width = output.tile, output.weights, table.shape[1]
-    senders = np.empty(points.shape[0], dtype=np.int32)
-    total = np.empty(LANES, dtype=np.float32)
+    tile, points, senders, width = output.tile, output.weights, output.senders, table.shape[1]
     for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         degree, size = high - low, high - low + 2
@@ -159,7 +156,7 @@ def first_layer(
                 distance, point = distances[offsets[u] + a * size + b], points[b]
                 for i in range(lanes_of(cost)):
                     cost[i] += distance * point[i]
-        _aggregate(points[:size], costs[:size], temperature, total)
+        _aggregate(points[:size], costs[:size], temperature, output.lanes)
         senders[0], senders[1] = u, field.token
         senders[2:size] = field.sources[low:high]
         costs[:2] = points[degree:size]
@@ -180,10 +177,8 @@ def later_layer(
     order: IntArray,
 ) -> None:
     """Aggregate rows that differ between samples: ``table`` (n, width, LANES); otherwise as ``first_layer``."""
-    tile, points, width = output.tile, output.weights, table.shape[1]
-    senders = np.empty(points.shape[0], dtype=np.int32)
-    total = np.empty(LANES, dtype=np.float32)
-    distance = np.empty(LANES, dtype=np.float32)
+    tile, points, senders, width = output.tile, output.weights, output.senders, table.shape[1]
+    distance = output.lanes[3]
     for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         degree, size = high - low, high - low + 1
@@ -204,7 +199,7 @@ def later_layer(
                     root = np.sqrt(distance[i])
                     cost_a[i] += root * point_b[i]
                     cost_b[i] += root * point_a[i]
-        _aggregate(points[:size], costs[:size], temperature, total)
+        _aggregate(points[:size], costs[:size], temperature, output.lanes)
         senders[0] = u
         senders[1:size] = field.sources[low:high]
         costs[0] = points[degree]

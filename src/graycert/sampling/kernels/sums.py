@@ -8,14 +8,14 @@ the number of messages.
 
 import numpy as np
 
-from graycert._compilation import kernel
+from graycert._compilation import bare
 from graycert._types import Float32Array
-from graycert.sampling.kernels.draws import LANES, ONE, WEIGHTED, ZERO, Draw, Field, lanes_of
+from graycert.sampling.kernels.draws import ONE, WEIGHTED, ZERO, Draw, Field, lanes_of
 from graycert.sampling.kernels.products import sum_rows, sum_static
 from graycert.sampling.kernels.tiles import Output, finish
 
 
-@kernel
+@bare
 def first_layer(
     field: Field, draw: Draw, table: Float32Array, width: int, mean: bool, own_factor: np.float32, output: Output
 ) -> None:
@@ -31,9 +31,7 @@ def first_layer(
         output: Where the result goes.
     """
     tile, weights, own_columns = output.tile, output.weights, table.shape[1] - width
-    token = table[field.token]
-    arrived = np.empty(LANES, dtype=np.float32)
-    senders = np.empty(weights.shape[0], dtype=np.int32)
+    token, arrived, senders = table[field.token], output.lanes[0], output.senders
     for u in range(output.first, output.first + output.rows.shape[0]):
         low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
         shown, own, folded = draw.shown[u], table[u], weights[degree]
@@ -60,13 +58,13 @@ def first_layer(
         finish(output, u)
 
 
-@kernel
+@bare
 def later_layer(
     field: Field, draw: Draw, table: Float32Array, width: int, mean: bool, own_factor: np.float32, output: Output
 ) -> None:
     """Sum rows that differ between samples: ``table`` (n, total width, LANES); otherwise as ``first_layer``."""
     tile, weights, own_columns = output.tile, output.weights, table.shape[1] - width
-    arrived = np.empty(LANES, dtype=np.float32)
+    arrived = output.lanes[0]
     for u in range(output.first, output.first + output.rows.shape[0]):
         low, high = field.indptr[u], field.indptr[u + 1]
         arrived[:] = ZERO

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graycert._compilation import inlined, kernel
+from graycert._compilation import bare, inlined
 from graycert._types import Float32Array, IntArray
-from graycert.sampling.kernels.draws import LANES, ONE, ZERO, lanes_of
+from graycert.sampling.kernels.draws import LANES, ONE, ZERO, Int32Array, lanes_of
 from graycert.sampling.kernels.products import apply_linear
 
 IDENTITY, RELU, ELU, LEAKY_RELU = 0, 1, 2, 3
@@ -75,6 +75,8 @@ class Output(NamedTuple):
         spare: Scratch, same shape.
         weights: Scratch for a weight or score per in-edge, with room to spare, float32
             (heads in hand * (largest in-degree + 4), LANES).
+        senders: Scratch for a node per in-edge, with room to spare, int32 (largest in-degree + 4,).
+        lanes: Scratch for sums over in-edges, float32 (heads in hand + 4, LANES).
         rows: Result, float32 (num_receivers, width, LANES).
         first: Receivers are nodes ``first ... first + num_receivers - 1``.
     """
@@ -83,6 +85,8 @@ class Output(NamedTuple):
     tile: Float32Array
     spare: Float32Array
     weights: Float32Array
+    senders: Int32Array
+    lanes: Float32Array
     rows: Float32Array
     first: int = 0
 
@@ -119,7 +123,7 @@ def exp(x: Any) -> Any:
     return (p * r * r + r + ONE) * power
 
 
-@kernel
+@bare
 def _activate(
     tile: Float32Array, scale: Float32Array, shift: Float32Array, activation: int, slope: np.float32, out: Float32Array
 ) -> None:
@@ -141,7 +145,7 @@ def _activate(
                 result[i] = row[i] * factor + offset
 
 
-@kernel
+@bare
 def finish(output: Output, u: int) -> None:
     """Send the aggregated row of receiver ``u``, in ``output.tile``, through the chain to its row of the result."""
     steps, tile, spare, out = output.steps, output.tile, output.spare, output.rows[u - output.first]
