@@ -86,5 +86,5 @@ def scores_without_smoothing(
         model.to(where)
         x, edges = data.x.to(where), edges.to(where)
         scores: Tensor = model(x, edges if messages else edges[:, :0])[nodes]
-        shown = None if messages else skip_logits_of(model, x[nodes])
+        shown = None if messages else skip_logits_of(model, x, nodes)
         return (scores if shown is None else scores + shown).cpu()

@@ -128,7 +128,7 @@ def _compiled(
         num_classes = check_scores(model(clean, sample.edge_index), num_nodes=clean.size(0), x=clean).size(1)
 
         def built(rows: Tensor, edges: Tensor, some: NDArray[np.int64], smoothing: AnySmoothing) -> CompiledEngine:
-            skip_logits = skip_logits_of(model, rows[torch.tensor(some)])
+            skip_logits = skip_logits_of(model, rows, torch.tensor(some))
             return build_compiled_engine(
                 operations,
                 rows,

@@ -198,7 +198,7 @@ def build_engine(
             model=split or model,
             field=whole,
             rows=rows if split is None else cast("RowwiseStart", split).project(rows),
-            skip_logits=skip_logits_of(model, clean[whole.targets]),
+            skip_logits=skip_logits_of(model, clean, whole.targets),
             smoothing=place_smoothing(smoothing, data.edge_index, num_nodes=data.num_nodes),
             num_classes=scores.size(1),
             rowwise=split is not None,
@@ -347,8 +347,13 @@ def _units_within_budget(reference: VotingEngine, memory: int | None) -> int:
     return max(1, budget * (batch.rows.numel() + batch.edge_index.size(1)) // max(1, taken))
 
 
-def skip_logits_of(model: nn.Module, x: Tensor) -> Tensor | None:
-    """Return what the skip connection adds at rows ``x``, shape (num_rows, num_classes), or None without one.
+def skip_logits_of(model: nn.Module, x: Tensor, nodes: Tensor | None = None) -> Tensor | None:
+    """Return what the skip connection adds at rows of ``x``, shape (num_rows, num_classes), or None without one.
+
+    Args:
+        model: The model.
+        x: Features; the model gets a copy of what it is shown.
+        nodes: Which rows, int64 (num_rows,); None for all. Without a skip connection none are copied.
 
     Raises:
         UnsoundSetupError: ``skip-not-local`` if the model has ``skip`` but no ``skip_logits``.
@@ -356,7 +361,7 @@ def skip_logits_of(model: nn.Module, x: Tensor) -> Tensor | None:
     if not has_skip(model):
         return None
     require_skip_logits(model)
-    return torch.as_tensor(model.skip_logits(x.clone()))  # type: ignore[operator]
+    return torch.as_tensor(model.skip_logits(x.clone() if nodes is None else x[nodes]))  # type: ignore[operator]
 
 
 def check_scores(

@@ -75,7 +75,7 @@ class ModuleLoss(Objective[WholeDraws]):
         for kept, ablated in zip(batch.kept, batch.ablated, strict=True):
             inputs = {name: values[kept] for name, values in self._inputs.items()}
             out = self.model(ablate(self._x, token, ablated), self._edges[:, kept], **inputs)[self._nodes]
-            skip = skip_logits_of(self.model, self._x[self._nodes])
+            skip = skip_logits_of(self.model, self._x, self._nodes)
             found.append(out if skip is None else out + skip)
         scores = torch.cat(found)
         if isinstance(self.model, AdaptedClassifier) and self.model.word == "probabilities":

@@ -95,7 +95,7 @@ def _aggregate(points: Float32Array, costs: Float32Array, temperature: np.float3
             weight[i] *= shares[i]
 
 
-@bare
+@kernel
 def _weigh(field: Field, draw: Draw, u: int, limit: int, points: Float32Array, order: IntArray) -> None:
     """Write the weight 1/sqrt(d_w d_u) of each in-edge of u, 0 where deleted or not considered, then that of u."""
     low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]

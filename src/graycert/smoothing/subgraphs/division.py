@@ -84,7 +84,7 @@ class SubgraphClassifier:
                 model=model if split is None else split,
                 rows=x if split is None else cast("RowwiseStart", split).project(x),
                 rowwise=split is not None,
-                skip_logits=skip_logits_of(model, x[nodes]),
+                skip_logits=skip_logits_of(model, x, nodes),
                 targets=nodes,
                 num_classes=scores.size(1),
             )
