@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from graycert._versions import versions
+from graycert.cli import distilling, graphs, models
 from graycert.cli import floor as floors
-from graycert.cli import graphs, models
 from graycert.cli.conditions import Conditions, Judgement
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import NO_NEGATIVE, CertifyConfig
@@ -21,6 +21,8 @@ from graycert.cli.repetition import complete_options
 from graycert.cli.training import train_model
 from graycert.cli.unfinished import unfinished
 from graycert.draws import AnyDraws
+from graycert.errors import InvalidParameterError
+from graycert.models.names import DEFAULT_TEACHER, PER_NODE
 from graycert.smoothing import Smoothing
 from graycert.threats import NodeFeatureThreat, Threat
 
@@ -72,12 +74,14 @@ class _Asked:
     def by(cls, config: CertifyConfig, console: Console) -> "_Asked":
         from graycert.problem import Execution
 
-        models.check_name(config.model)
+        if config.model != DEFAULT_TEACHER or not distilling.distils(config.smoothing):
+            models.check_name(config.model)
         floors.check_option(config)
         conditions = Conditions.of(config.fail_under, config.junit)
         chosen = Chosen.of(dict(config))
         refuse_foreign(config, chosen.kinds, among=every_kind())
         smoothing = made(chosen.smoothing, config)
+        _check_labels_option(config, smoothing)
         draws = made_draws(chosen, config, smoothing)
         threat = _threat(config, chosen, skip=True, masks={})
         rule = config.rule or smoothing.default_rule(threat, draws)
@@ -107,7 +111,16 @@ class _Asked:
         )
 
 
+def _check_labels_option(config: CertifyConfig, smoothing: Smoothing) -> None:
+    if config.spread_labels and not hasattr(smoothing, "label_propagation"):
+        raise InvalidParameterError(
+            f"`--spread-labels` belongs to --smoothing votes, got it with --smoothing {smoothing.name}. Leave it out."
+        )
+
+
 def _run(config: CertifyConfig, console: Console) -> int:
+    if distilling.distils(config.smoothing):
+        config = distilling.with_teacher(config)
     asked = _Asked.by(config, console)
     out = _destination(config)
     asked.conditions.refuse_within(out)
@@ -120,13 +133,15 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
     targets = config.targets or ("test" if data.get("y") is not None else "all")
     named = read_nodes(targets, data, flag="targets") if targets not in ("test", "all") else None
     masks = read_masks(asked.chosen.threat, config, data)
-    chosen = models.choose(config, data, console)
-    needs_split = chosen.needs_training or config.floor == floors.DISTILL
+    choose = distilling.choose if distilling.distils(config.smoothing) else models.choose
+    chosen = choose(config, data, console)
+    needs_split = chosen.needs_training or config.spread_labels or config.floor == floors.DISTILL
     split = graphs.make_split(config, data) if needs_split else None
     nodes = graphs.test_nodes(config, data) if targets == "test" else named
     threat = _threat(config, asked.chosen, skip=chosen.skip, masks=masks)
+    smoothing: Any = asked.smoothing
     arguments = {
-        "smoothing": asked.smoothing,
+        "smoothing": replace(smoothing, label_propagation=split) if config.spread_labels else smoothing,
         "threat": threat,
         "draws": asked.draws,
         "rule": asked.rule,
@@ -148,8 +163,9 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
     with unfinished(out, options, overwrite=config.overwrite) as run:
         trained = None
         if chosen.needs_training:
-            module, trained = run.trained(chosen.module, lambda: train_model(config, chosen.module, split, console))
-            chosen = replace(chosen, module=module)
+            module, trained = run.trained(lambda: _trained(config, chosen, split, console))
+            record = models.record_of(module, PER_NODE) if chosen.distils else chosen.record
+            chosen = replace(chosen, module=module, record=record)
         certificates = _certificates(
             config,
             chosen,
@@ -169,6 +185,16 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
     judgement = asked.conditions.judge(certificates, suite=f"graycert certify {shown(folder)}")
     _tell(certificates, folder, judgement, console)
     return judgement.tell()
+
+
+def _trained(
+    config: CertifyConfig, chosen: models.ChosenModel, split: Any, console: Console
+) -> tuple[Any, dict[str, Any]]:
+    """Return the trained model and the record of its training."""
+    if chosen.distils:
+        return distilling.distilled(config, chosen.teacher, split, console)
+    record = train_model(config, chosen.module, split, console)
+    return chosen.module, record
 
 
 def _provenance(

@@ -148,6 +148,14 @@ class TrainingConfig(ModelConfig):
 class TrainConfig(TrainingConfig):
     """Options of `graycert train`."""
 
+    smoothing: Annotated[
+        Literal["interception", "votes"],
+        IN_TRAINING,
+        Field(
+            description="What the model is for: interception trains it under interception, for every smoothing of any "
+            "model; votes distils it into a model of single nodes, by default from a teacher of its own (appnp)."
+        ),
+    ] = "interception"
     out: Annotated[str | None, Field(description="Weights file. Default: runs/train-GRAPH-TIME/model.safetensors.")] = (
         None
     )
@@ -159,7 +167,10 @@ class WeightsConfig(TrainingConfig):
 
     model: Annotated[
         str,
-        Field(description="gat, gcn, gatv2 or sma; package.module:Class; or FILE.safetensors from `graycert train`."),
+        Field(
+            description="gat, gcn, gatv2 or sma; package.module:Class; or FILE.safetensors from `graycert train`. With "
+            "--smoothing votes: what is distilled, by default appnp, unless it is a model of single nodes."
+        ),
     ] = "gat"
     weights: Annotated[
         str | None,
@@ -186,6 +197,11 @@ class CertifyConfig(WeightsConfig):
     smoothing: Annotated[
         str, Parameter(group=GROUPS["Smoothing"]), Field(description="What the classifier is smoothed over.")
     ] = "interception"
+    spread_labels: Annotated[
+        bool,
+        Parameter(group=GROUPS["Smoothing"], negative=()),
+        Field(description="Add the labels of training nodes, spread over the structure, to the scores (votes)."),
+    ] = False
     threat: Annotated[str | None, Parameter(group=GROUPS["Threat"]), Field(description="Who may do what.")] = None
     until_decided: Annotated[
         bool,

@@ -23,12 +23,16 @@ class ChosenModel:
         needs_training: Whether it is new.
         record: What is stored with the certificates.
         notes: What the file of the weights says of their training.
+        teacher: What it is to be distilled from; None for the default.
+        distils: Whether it is to be distilled; the module then only stands for the one to come.
     """
 
     module: Any
     needs_training: bool
     record: dict[str, Any]
     notes: dict[str, Any]
+    teacher: "ChosenModel | None" = None
+    distils: bool = False
 
     @property
     def skip(self) -> bool:
@@ -95,7 +99,7 @@ def choose(config: WeightsConfig, data: Any, console: Console) -> ChosenModel:
         return _saved(config, data, config.model)
     if config.weights is None:
         module = new_model(config, data)
-        return ChosenModel(module=module, needs_training=True, record=_record(module, config.model), notes={})
+        return ChosenModel(module=module, needs_training=True, record=record_of(module, config.model), notes={})
     if Path(config.weights).with_suffix(".json").is_file() and config.weights.endswith(WEIGHTS_SUFFIX):
         return _saved(config, data, config.weights)
     module = new_model(config, data)
@@ -116,7 +120,7 @@ def _saved(config: WeightsConfig, data: Any, path: str) -> ChosenModel:
     _check_fit(path, made, data)
     check_class_names(module.class_names, data.get("class_names"))
     return ChosenModel(
-        module=module, needs_training=False, record=_record(module, made.architecture, path), notes=_notes(Path(path))
+        module=module, needs_training=False, record=record_of(module, made.architecture, path), notes=_notes(Path(path))
     )
 
 
@@ -150,7 +154,7 @@ def _foreign(config: WeightsConfig, data: Any, console: Console) -> ChosenModel:
         notes = _notes_of_own(Path(config.weights), data)
         return replace(_with_weights(module, config.model, config.weights), notes=notes)
     console.warn(f"no --weights: {config.model} is certified with the weights that it comes with.")
-    return ChosenModel(module=module, needs_training=False, record=_record(module, config.model), notes={})
+    return ChosenModel(module=module, needs_training=False, record=record_of(module, config.model), notes={})
 
 
 def _notes_of_own(weights: Path, data: Any) -> dict[str, Any]:
@@ -172,10 +176,11 @@ def _with_weights(module: Any, name: str, path: str) -> ChosenModel:
     from graycert.models.weights import load_weights
 
     load_weights(module, path)
-    return ChosenModel(module=module.eval(), needs_training=False, record=_record(module, name, path), notes={})
+    return ChosenModel(module=module.eval(), needs_training=False, record=record_of(module, name, path), notes={})
 
 
-def _record(module: Any, name: str, path: str | None = None) -> dict[str, Any]:
+def record_of(module: Any, name: str, path: str | None = None) -> dict[str, Any]:
+    """Return what a run stores of its model."""
     from graycert.models.weights import OwnModel
 
     return {

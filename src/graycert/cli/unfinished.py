@@ -45,7 +45,7 @@ class Unfinished:
         """Number of finished blocks."""
         return sum(1 for _ in self.folder.glob("block-*.npz"))
 
-    def trained(self, module: Any, train: Callable[[], dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
+    def trained(self, train: Callable[[], tuple[Any, dict[str, Any]]]) -> tuple[Any, dict[str, Any]]:
         """Return the trained model and the record of its training: those that are kept, else trained now, and kept."""
         from graycert.models import load_model, save_model
 
@@ -53,7 +53,7 @@ class Unfinished:
         if weights.with_suffix(".json").exists():
             notes = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8")).get("notes", {})
             return load_model(weights), notes.get("training", {})
-        record = train()
+        module, record = train()
         save_model(module, weights, notes={"training": record})
         return module, record
 

@@ -9,6 +9,9 @@ ARCHITECTURES = ("gcn", "gat", "gatv2", "sma")
 PER_NODE = "per-node"
 """What stands for a model of single nodes where other models of graycert have the name of an architecture."""
 
+DEFAULT_TEACHER = "appnp"
+"""The model that is distilled where no other is named, see `graycert.training.default_teacher`."""
+
 
 def is_own(name: str) -> bool:
     """Whether a name is that of a class or function of the user, package.module:Class."""

@@ -162,6 +162,8 @@ class Smoothing(Parameters, ABC):
         evaluates_quickly: Whether evaluating the model again costs so little that `verify` does it whenever it has the
             model.
         sees_single_nodes: Whether it is made of a model of single nodes, so that what this one says is the floor.
+        learns_by: How the command line trains a model for it: under "interception", or by "distillation" into one of
+            single nodes.
     """
 
     claims: ClassVar[tuple[Claim, ...]]
@@ -176,6 +178,7 @@ class Smoothing(Parameters, ABC):
     shows_target: ClassVar[bool] = False
     evaluates_quickly: ClassVar[bool] = False
     sees_single_nodes: ClassVar[bool] = False
+    learns_by: ClassVar[str] = "interception"
 
     @abstractmethod
     def classifier(self, setup: "Setup") -> str:

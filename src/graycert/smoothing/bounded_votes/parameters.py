@@ -132,6 +132,7 @@ class BoundedVotes(Smoothing):
     examines_all_radii = True
     evaluates_quickly = True
     sees_single_nodes = True
+    learns_by = "distillation"
 
     num_voters: int = parameter(default=160, help="Most voters of a target.", label="Voters M", option=int)
     gamma: float | None = parameter(
