@@ -74,7 +74,15 @@ def every_command() -> tuple[Command, ...]:
             READ,
             ("graycert inspect runs/mine", "graycert inspect runs/mine --nodes account-17"),
         ),
-        Command(report, READ, ("graycert report runs/mine", "graycert report runs/mine --out page.html")),
+        Command(
+            report,
+            READ,
+            (
+                "graycert report runs/mine",
+                "graycert report runs/mine --for decision",
+                "graycert report runs/mine runs/other",
+            ),
+        ),
         Command(compare, READ, ("graycert compare runs/mine runs/other --out changes.csv",)),
         Command(
             verify,
