@@ -12,7 +12,8 @@ from graycert.runs.neighbourhoods import FIXED, HOSTILE, TRUSTED, neighbourhoods
 from support.every_smoothing import CASES, SMOOTHING, certify_case, made, small_graph
 
 NOT_DRAWN = ("ablation-global", "sparse")  # nothing is assumed of where messages go
-DRAWN = [case for case in CASES if case not in NOT_DRAWN and CASES[case]["smoothing"].name != "votes"]
+VOTES = [case for case in CASES if CASES[case]["smoothing"].name == "votes"]
+DRAWN = [case for case in CASES if case not in (*NOT_DRAWN, *VOTES)]
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +85,29 @@ def test_influence_is_the_bound_of_a_single_node(graph):
 def test_smoothings_without_bounds_of_single_nodes_have_no_influence():
     assert neighbourhoods_of(made("retention")).influence is None
     assert neighbourhoods_of(made("sparse")) is None
+
+
+@pytest.mark.parametrize("case", VOTES)
+def test_of_votes_the_voters_are_drawn_with_what_they_could_take(case, graph):
+    certificates = made(case)
+    found = neighbourhoods_of(certificates)
+    values = iter(found.influence.tolist())
+    threat, ballots = certificates.setup.threat, certificates.ballots
+    for row, nodes, hops, roles in fields(found):
+        target = int(certificates.targets[row])
+        voters = certificates.voters[row][certificates.voters[row] >= 0].tolist()
+        assert sorted(nodes) == sorted([target, *voters])
+        away = nx.single_source_shortest_path_length(graph.reverse(), target)
+        scores = certificates.scores[row].astype(float)
+        scores[certificates.prediction[row]] = -np.inf
+        first, rival = int(certificates.prediction[row]), int(scores.argmax())
+        for node, distance, role in zip(nodes, hops, roles, strict=True):
+            assert distance == min(away.get(node, 99), 7)
+            trusted = threat.trusted is not None and threat.trusted[node]
+            assert role == (TRUSTED if trusted else HOSTILE if distance >= threat.min_distance else FIXED)
+            share = (int(ballots[node, first]) - int(ballots[node, rival]) + 2**20) / 2**21
+            counts = role == HOSTILE and node != target and certificates.num_eligible[row] > 0
+            assert next(values) == (share if counts else 0)
 
 
 def test_large_fields_are_cut_to_the_worst_set_and_the_most_influential(monkeypatch):

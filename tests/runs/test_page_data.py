@@ -141,6 +141,24 @@ def test_leads_and_votes_are_those_that_are_explained(case):
         assert texts[0] in text
 
 
+@any_case
+def test_exact_votes_are_those_of_the_run(case):
+    certificates = made(case)
+    targets = page_data(certificates)["targets"]
+    assert ("exact" in targets) == (certificates.setup.smoothing.name == "votes")
+    place = {node: row for row, node in enumerate(certificates.targets.tolist())}
+    for node, classes in zip(targets["node"], targets.get("exact", []), strict=False):
+        row = place[node]
+        assert classes[0][0] == certificates.prediction[row]
+        assert {number for number, _, _ in classes} == set(range(3))
+        for number, score, withstood in classes:
+            assert score == f"{certificates.scores[row, number] / 2**20:,.3f}"
+            radius, eligible = int(certificates.class_radius[row, number]), int(certificates.num_eligible[row])
+            if number != certificates.prediction[row]:
+                assert withstood == ("all that there are" if radius >= eligible else str(radius))
+                assert min(radius, eligible) >= certificates.radius[row]
+
+
 def test_sentences_name_who_could_be_enough_and_what_it_withstands():
     certificates = made("interception")
     targets = page_data(certificates)["targets"]

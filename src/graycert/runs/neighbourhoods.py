@@ -1,12 +1,14 @@
 """Receptive fields as a page draws them: who stands how far from a target, may be hostile, and how likely is heard."""
 
 import dataclasses
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import dijkstra
 
 from graycert._types import FloatArray, IntArray, TextArray
 from graycert.certificates import Certificates
@@ -26,6 +28,9 @@ MOST_SEARCHED = 5_000_000
 MOST_EDGES = 200_000
 """Edges among the nodes that are drawn anywhere."""
 
+FARTHEST = 6
+"""Hops that are told apart where nodes are heard from anywhere; who is farther away is one more."""
+
 HOSTILE, TRUSTED, FIXED = 0, 1, 2
 """Roles: may be hostile; trusted; cannot be hostile to this target by the threat, e.g. for being too close."""
 
@@ -41,7 +46,8 @@ class Neighbourhoods:
         hops: Hops from the node to the target, same shape.
         roles: `HOSTILE`, `TRUSTED` or `FIXED`, same shape.
         influence: Upper bound Δ̄_w of the probability that the message of a node that may be hostile reaches the
-            target, 0 for all others, same shape; None where the smoothing has none.
+            target, or how much its vote could cost (`Smoothing.heard`); 0 for all others, same shape; None where the
+            smoothing has none.
         left_out: Nodes of the field that are not drawn, shape (num_drawn,).
         nodes: All nodes that are drawn anywhere, rising.
         names: Their names, or None.
@@ -110,12 +116,13 @@ def neighbourhoods_of(c: Certificates) -> Neighbourhoods | None:
     """Return what can be drawn of a result: what it was loaded with, else what its graph says; None without either."""
     if c.neighbourhoods is not None:
         return c.neighbourhoods if isinstance(c.neighbourhoods, Neighbourhoods) else None
-    if c.graph is None or not c.setup.num_layers:
+    heard = None if c.graph is None else c.setup.smoothing.heard(c, np.zeros(0, dtype=np.int64))
+    if c.graph is None or (heard is None and not c.setup.num_layers):
         return None
     problem = Problem(setup=c.setup, targets=c.targets, graph=c.graph.graph)
     rows = _weakest(c)
     while rows.size:
-        found = _cut(c, problem, rows)
+        found = _drawn(c, problem, rows, _by_messages if heard is None else _by_votes)
         if found.edges.shape[1] <= MOST_EDGES:
             return found
         rows = rows[: rows.size // 2]
@@ -134,41 +141,72 @@ def _weakest(c: Certificates) -> IntArray:
     return order[(searched <= MOST_SEARCHED) & (drawn <= MOST_ENTRIES)]
 
 
-def _cut(c: Certificates, problem: Problem, rows: IntArray) -> Neighbourhoods:
-    adjacency, depth = problem.the_graph.adjacency, _depth(problem)
-    influence = _influence(dataclasses.replace(problem, targets=c.targets[rows]))
-    parts: list[tuple[IntArray, IntArray, IntArray]] = []
-    sizes: list[int] = []
-    place = 0
-    for some in target_blocks(adjacency, c.targets[rows], num_layers=depth):
-        fields = receptive_fields(adjacency, some, num_layers=depth)
-        roles = _roles(c, fields.nodes, fields.distances)
-        for start, stop in zip(fields.indptr[:-1], fields.indptr[1:], strict=True):
-            nodes, hops = fields.nodes[start:stop], fields.distances[start:stop]
-            weights = None if influence is None else influence[[place], :][:, nodes].toarray()[0]
-            kept = _kept(nodes, hops, weights, c.attackers[rows[place]] if c.attackers is not None else None)
-            parts.append((nodes[kept], hops[kept], roles[start:stop][kept]))
-            sizes.append(nodes.size)
-            place += 1
+Field = tuple[IntArray, IntArray, FloatArray | None]
+"""Nodes of a field by (hops, node), their hops, and their influence."""
+
+
+def _drawn(
+    c: Certificates,
+    problem: Problem,
+    rows: IntArray,
+    fields: Callable[[Certificates, Problem, IntArray], Iterator[Field]],
+) -> Neighbourhoods:
+    """Cut the fields of some targets to what is drawn, and put them together."""
+    parts: list[tuple[IntArray, IntArray, IntArray, FloatArray]] = []
+    sizes, weighed = [], True
+    for row, (nodes, hops, influence) in zip(rows.tolist(), fields(c, problem, rows), strict=True):
+        roles = _roles(c, nodes, hops)
+        weighed = influence is not None
+        weights = np.zeros(nodes.size) if influence is None else np.where(roles == HOSTILE, influence, 0.0)
+        kept = _kept(nodes, hops, weights, None if c.attackers is None else c.attackers[row])
+        parts.append((nodes[kept], hops[kept], roles[kept], weights[kept]))
+        sizes.append(nodes.size)
     lengths = np.array([each[0].size for each in parts], dtype=np.int64)
-    nodes, hops, roles = (np.concatenate(each) for each in zip(*parts, strict=True))
+    nodes, hops, roles, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
     known = np.unique(nodes)
-    owners = np.repeat(np.arange(rows.size), lengths)
-    values = None
-    if influence is not None:
-        values = np.where(roles == HOSTILE, np.asarray(influence[owners, nodes], dtype=np.float64).ravel(), 0.0)
     return Neighbourhoods(
         rows=rows,
         indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         places=np.searchsorted(known, nodes),
         hops=hops,
         roles=roles,
-        influence=values,
+        influence=weights if weighed else None,
         left_out=np.array(sizes, dtype=np.int64) - lengths,
         nodes=known,
         names=c.graph.names(known),
-        edges=_edges_among(adjacency, known),
+        edges=_edges_among(problem.the_graph.adjacency, known),
     )
+
+
+def _by_messages(c: Certificates, problem: Problem, rows: IntArray) -> Iterator[Field]:
+    """Return who can send a message to each of some targets."""
+    adjacency, depth = problem.the_graph.adjacency, _depth(problem)
+    influence = _influence(dataclasses.replace(problem, targets=c.targets[rows]))
+    place = 0
+    for some in target_blocks(adjacency, c.targets[rows], num_layers=depth):
+        found = receptive_fields(adjacency, some, num_layers=depth)
+        for start, stop in zip(found.indptr[:-1], found.indptr[1:], strict=True):
+            nodes = found.nodes[start:stop]
+            weights = None if influence is None else influence[[place], :][:, nodes].toarray()[0]
+            yield nodes, found.distances[start:stop], weights
+            place += 1
+
+
+def _by_votes(c: Certificates, problem: Problem, rows: IntArray) -> Iterator[Field]:
+    """Return who is heard on each of some targets, however far away."""
+    heard = c.setup.smoothing.heard(c, rows)
+    assert heard is not None
+    adjacency = problem.the_graph.adjacency
+    ones = np.ones(adjacency.num_edges)
+    toward: Any = sp.csr_array((ones, adjacency.sources, adjacency.indptr), shape=(adjacency.num_nodes,) * 2)
+    farthest = max(FARTHEST, int(getattr(c.setup.threat, "min_distance", 0)))
+    for target, voters, weights in zip(c.targets[rows].tolist(), *heard, strict=True):
+        away = dijkstra(toward, indices=target, unweighted=True, limit=farthest)
+        known = voters >= 0
+        nodes = np.concatenate([[target], voters[known]]).astype(np.int64)
+        hops = np.minimum(away[nodes], farthest + 1).astype(np.int64)
+        order = np.lexsort((nodes, hops))
+        yield nodes[order], hops[order], np.concatenate([[0.0], weights[known]])[order]
 
 
 def _depth(problem: Problem) -> int:
@@ -195,13 +233,12 @@ def _roles(c: Certificates, nodes: IntArray, distances: IntArray) -> IntArray:
     return np.where(hostile, HOSTILE, np.where(is_trusted, TRUSTED, FIXED)).astype(np.int64)
 
 
-def _kept(nodes: IntArray, hops: IntArray, weights: FloatArray | None, attackers: IntArray | None) -> IntArray:
+def _kept(nodes: IntArray, hops: IntArray, weights: FloatArray, attackers: IntArray | None) -> IntArray:
     """Return the positions of a field that are drawn."""
     if nodes.size <= MOST_NODES:
         return np.arange(nodes.size)
     worst = np.isin(nodes, attackers) if attackers is not None else np.zeros(nodes.size, dtype=np.bool_)
-    least = np.zeros(nodes.size) if weights is None else -weights
-    order = np.lexsort((nodes, hops, least, ~worst, hops > 0))
+    order = np.lexsort((nodes, hops, -weights, ~worst, hops > 0))
     return np.sort(order[:MOST_NODES])
 
 

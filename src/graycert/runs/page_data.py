@@ -101,6 +101,9 @@ def _targets(c: Certificates, order: IntArray, place: dict[int, int]) -> dict[st
         columns |= {"lower": down(c.p_lower[order]), "upper": up(c.p_upper[order])}
     if lead is not None:
         columns["margin"] = down(lead[order])
+    exact = [c.setup.smoothing.exact_votes(c, row)[:MOST_CLASSES] for row in rows]
+    if any(exact):
+        columns["exact"] = [[list(each) for each in found] for found in exact]
     if c.delta_upper is not None:
         columns["delta"] = [_delta(c, row) for row in rows]
     return columns
@@ -217,7 +220,8 @@ def _fields(c: Certificates, order: IntArray, place: dict[int, int]) -> dict[str
     into: dict[int, list[int]] = {}
     for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
         into.setdefault(target, []).append(source)
-    return {"rows": rows, "into": [into.get(node, []) for node in range(len(place))]}
+    by_votes = c.setup.smoothing.heard(c, np.zeros(0, dtype=np.int64)) is not None
+    return {"by_votes": by_votes, "rows": rows, "into": [into.get(node, []) for node in range(len(place))]}
 
 
 def _histogram(c: Certificates) -> list[list[int]]:

@@ -222,6 +222,24 @@ class Smoothing(Parameters, ABC):
         del certificates, radius
         return None
 
+    def heard(self, certificates: "Certificates", rows: IntArray) -> tuple[IntArray, FloatArray] | None:
+        """Return who is heard on some targets, padded with -1, and how much each could do, as shares in [0, 1].
+
+        Both have the shape (rows.size, most heard). None where messages along edges say who is heard.
+        """
+        del certificates, rows
+        return None
+
+    def exact_votes(self, certificates: "Certificates", row: int) -> list[tuple[int, str, str]]:
+        """Return of each class its score, and how much of the adversary's budget cannot make it win; none if sampled.
+
+        Args:
+            certificates: Certificates of this smoothing.
+            row: Position of a target.
+        """
+        del certificates, row
+        return []
+
     def shows_trusted(self, trusted: BoolArray) -> bool:
         """Return whether features of these nodes are never hidden, so that more of them make another smoothing."""
         del trusted

@@ -12,6 +12,7 @@ from graycert._parameters import parameter
 from graycert._types import BoolArray, FloatArray, IntArray
 from graycert._validation import check_choice, check_integer, check_open_unit, check_positive
 from graycert.errors import InvalidParameterError
+from graycert.smoothing.bounded_votes.shown import exact_votes, heard
 from graycert.smoothing.protocol import Claim, Smoothing
 
 if TYPE_CHECKING:
@@ -228,6 +229,14 @@ class BoundedVotes(Smoothing):
         possible: BoolArray = c.class_radius < np.minimum(radius, c.num_eligible)[:, None]
         possible[rows, c.prediction] = True
         return possible
+
+    def heard(self, certificates: "Certificates", rows: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return who votes on some targets, and how much each could take from the lead."""
+        return heard(certificates, rows)
+
+    def exact_votes(self, certificates: "Certificates", row: int) -> list[tuple[int, str, str]]:
+        """Return of each class its score in votes, and how many hostile nodes cannot make it win."""
+        return exact_votes(certificates, row)
 
     def classifier(self, setup: "Setup") -> str:
         """Say what is certified, to follow "the classifier"."""

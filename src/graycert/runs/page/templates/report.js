@@ -287,6 +287,10 @@
     const votes = all.votes[row], total = votes.reduce((sum, [, number]) => sum + number, 0);
     const name = (number) => (number === -1 ? "no class" : number === -2 ? "all other classes" : className(number));
     const parts = [make("h4", {}, "Votes")];
+    if (all.exact) {
+      return [...parts, table(["class", "score in votes", `hostile ${data.unit} that cannot make it win`],
+        all.exact[row].map(([number, score, withstood]) => [className(number), score, withstood]), "Exact votes by class")];
+    }
     if (!total) return [];
     parts.push(table(["class", "votes", "share", ""], votes.map(([number, count]) => [
       name(number), whole(count), percent(count, total),
@@ -357,7 +361,7 @@
     }
     links.forEach(([source, target]) => parts.push(line(...at.get(source), ...at.get(target), "edge")));
     const ROLES = ["may be hostile", "trusted", "cannot be hostile here"];
-    const describe = (place) => [nodeName(field.nodes[place]), `${hops[place]} hops`, ROLES[+field.roles[place]],
+    const describe = (place) => [nodeName(field.nodes[place]), `${hops[place]} ${data.fields.by_votes && hops[place] > 6 ? "or more hops" : "hops"}`, ROLES[+field.roles[place]],
       field.influence && field.roles[place] === "0" ? upper(field.influence[place]) : "",
       worst.has(field.nodes[place]) ? "yes" : ""];
     field.nodes.forEach((node, place) => {
@@ -378,13 +382,14 @@
       worst.has(field.nodes[b]) - worst.has(field.nodes[a])
       || (field.influence ? field.influence[b] - field.influence[a] : 0) || hops[a] - hops[b] || a - b);
     const left = field.left ? ` ${whole(field.left)} more nodes of it are not drawn.` : "";
-    const colour = field.influence ? " The fuller the colour, the likelier the message of that node alone arrives." : "";
+    const how = data.fields.by_votes ? "the more of the lead its vote could take" : "the likelier its message alone arrives";
+    const colour = field.influence ? ` The fuller the colour, ${how}.` : "";
     return [make("h4", {}, "Who can reach it"),
       drawing(640, 620, `Receptive field of ${short(visible(nameOf(row)), 40)}: ${field.nodes.length} nodes by hops; the table lists them`, ...parts),
       make("p", { class: "note" }, `The target is the square in the middle; one ring is one hop. Circles may be hostile, `
         + `squares may not. A thick outline: the set that could be enough, as far as is known.${colour}${left}`),
       make("details", {}, make("summary", {}, "The nodes of this drawing as a table"),
-        table(["node", "away", "role", "influence, at most", "in the set that could be enough"], order.map(describe), "Nodes of the receptive field"))];
+        table(["node", "away", "role", data.fields.by_votes ? "share of a vote at stake" : "influence, at most", "in the set that could be enough"], order.map(describe), "Nodes of the receptive field"))];
   }
 
   function followLink() {
