@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, SerializeAsAny, model_validator
 
 from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.job import Job
@@ -33,7 +33,7 @@ class ChosenJob(Job):
 
     job: ClassVar[str] = "chosen"
 
-    candidates: Annotated[tuple[CertifyJob, ...], Field(min_length=1)]
+    candidates: Annotated[tuple[SerializeAsAny[CertifyJob], ...], Field(min_length=1)]
     radii: Annotated[tuple[Count, ...], Field(min_length=1)] = CHOICE_RADII
 
     @model_validator(mode="after")

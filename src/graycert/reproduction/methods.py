@@ -19,6 +19,7 @@ from graycert.reproduction.settings import (
     Conclusion,
     Count,
     Distance,
+    DistilledTraining,
     DrawSettings,
     GraphSettings,
     Level,
@@ -31,6 +32,7 @@ from graycert.reproduction.settings import (
     SplitSettings,
     TrainingSettings,
 )
+from graycert.reproduction.votes_job import VotesJob
 
 
 class TargetChoice(Settings):
@@ -289,6 +291,54 @@ class MLP(FloorCurve):
         return MLPTraining(**self.split_settings(seed).model_dump(), num_layers=max(2, self.steps))
 
 
+class Distilled(FloorCurve):
+    """The highest floor: a model that learnt from a GNN to do without neighbours."""
+
+    family: ClassVar[str] = "distilled"
+
+    method: Literal["distilled"]
+
+    def model(self, seed: int) -> DistilledTraining:
+        """Return the distilled model of a seed; of the settings of models it has none."""
+        return DistilledTraining(**self.split_settings(seed).model_dump(), num_layers=self.steps)
+
+
+class Votes(Curve):
+    """Bounded votes of the distilled model; the target is one voter among the others where it may be hostile.
+
+    Args:
+        num_voters: Most voters M of a target.
+        gamma: Weight γ of all voters beside the target's own scores; None takes what is usual.
+        gate: Confidence from which on a target's own prediction stands.
+        sharpen: Power T of probabilities in a vote.
+        spread_labels: Also count the labels of the training nodes, spread over the graph.
+    """
+
+    family: ClassVar[str] = "bounded votes"
+
+    method: Literal["votes"]
+    num_voters: Count = 160
+    gamma: Annotated[float, Field(gt=0.0)] | None = None
+    gate: Annotated[float, Field(gt=0.0, le=1.0)] = 0.7
+    sharpen: Annotated[float, Field(gt=0.0)] = 2.0
+    spread_labels: bool = False
+
+    @property
+    def smoothing(self) -> SmoothingSettings:
+        """Nodes near the target vote."""
+        names = {"num_voters", "gamma", "gate", "sharpen"}
+        return SmoothingSettings.of("votes", **self.model_dump(include=names, exclude_none=True))
+
+    def model(self, seed: int) -> DistilledTraining:
+        """Return the distilled model of a seed."""
+        return DistilledTraining(**self.split_settings(seed).model_dump())
+
+    def job(self, seed: int, distances: Sequence[int]) -> VotesJob:
+        """Return one computation for all distances."""
+        found = dict(super().job(seed, distances))
+        return VotesJob(**found, spread_labels=self.spread_labels)
+
+
 class Levine(TrustingCurve, Draws):
     """Levine and Feizi's randomized ablation.
 
@@ -405,12 +455,16 @@ class Sparse(TrustingCurve, Draws):
         return replace(found, radius=naive_certified_nodes(found.radius, self.num_attributes))
 
 
-AnyCurve = Annotated[Interception | Silent | MLP | Levine | Voting | Sparse, Field(discriminator="method")]
+AnyCurve = Annotated[
+    Interception | Votes | Silent | MLP | Distilled | Levine | Voting | Sparse, Field(discriminator="method")
+]
 
 METHODS: dict[str, type[Curve]] = {
     "interception": Interception,
+    "votes": Votes,
     "silent": Silent,
     "mlp": MLP,
+    "distilled": Distilled,
     "levine": Levine,
     "voting": Voting,
     "sparse": Sparse,

@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from graycert.models.names import is_own
-from graycert.reproduction.settings import MLPTraining, ModelSettings, SparseTraining, TrainedModel, TrainingSettings
+from graycert.reproduction.settings import (
+    DistilledTraining,
+    MLPTraining,
+    ModelSettings,
+    SparseTraining,
+    TrainedModel,
+    TrainingSettings,
+)
 
 
 def trained(settings: TrainedModel, split: Any) -> tuple[Any, dict[str, Any]]:
@@ -75,6 +82,12 @@ def _without_messages(settings: MLPTraining, split: Any) -> tuple[Any, Any]:
     return train_mlp(split, seed=settings.seed), None
 
 
+def _distilled(settings: DistilledTraining, split: Any) -> tuple[Any, Any]:
+    import graycert
+
+    return graycert.distill(split, seed=settings.seed), None
+
+
 def _learning(settings: ModelSettings) -> dict[str, Any]:
     return settings.model_dump(include={"learning_rate", "weight_decay", "max_epochs", "patience"})
 
@@ -83,4 +96,5 @@ _RECIPES: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "interception": _under_interception,
     "sparse": _under_flips,
     "mlp": _without_messages,
+    "distilled": _distilled,
 }

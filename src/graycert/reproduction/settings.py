@@ -179,7 +179,24 @@ class MLPTraining(TrainedModel):
     num_layers: Annotated[int, Field(ge=2)] = 2
 
 
-AnyTraining = Annotated[TrainingSettings | SparseTraining | MLPTraining, Field(discriminator="recipe")]
+class DistilledTraining(TrainedModel):
+    """A model that sees one node at a time, distilled from the default teacher as `graycert.distill` does.
+
+    Args:
+        num_layers: Steps of the models that it is held against as a floor; None where it is not. The model is the same.
+    """
+
+    recipe: Literal["distilled"] = "distilled"
+
+    @property
+    def key(self) -> str:
+        """Identify the trained model."""
+        return settings_hash("training", self.model_dump(mode="json", exclude={"num_layers"}))
+
+
+AnyTraining = Annotated[
+    TrainingSettings | SparseTraining | MLPTraining | DistilledTraining, Field(discriminator="recipe")
+]
 
 
 class Named(BaseModel):

@@ -29,6 +29,8 @@ LINES: dict[str, dict[str, Any]] = {
     "Levine, local": {"color": VERMILION, "linestyle": "-.", "marker": "s"},
     "Levine, global": {"color": PURPLE, "linestyle": ":", "marker": "D"},
     "subgraph voting": {"color": GREEN, "linestyle": "--", "marker": "^"},
+    "bounded votes": {"color": VERMILION, "linestyle": "-", "marker": "s"},
+    "distilled": {"color": BLACK, "linestyle": (0, (1, 1)), "marker": ""},
     "MLP": {"color": GREY, "linestyle": (0, (1, 1)), "marker": ""},
     "no messages": {"color": BLACK, "linestyle": (0, (6, 2)), "marker": ""},
     # architectures
