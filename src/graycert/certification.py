@@ -201,14 +201,16 @@ def _carried_out(
     outcome = certified_in_blocks(problem) if problem.execution.in_blocks else certified(problem)
     problem = problem.with_setup(**vars(outcome.setup))
     with problem.phases("cost"):
-        beside = without_smoothing(
-            problem.model,
-            data,
-            problem.targets,
-            edge_inputs=problem.setup.edge_inputs,
-            device=problem.execution.place(),
-            alone=not problem.exposed().any(),
-        )
+        beside = {}
+        if "prediction_as_trained" not in outcome.arrays:
+            beside = without_smoothing(
+                problem.model,
+                data,
+                problem.targets,
+                edge_inputs=problem.setup.edge_inputs,
+                device=problem.execution.place(),
+                alone=not problem.exposed().any(),
+            )
         if floor is not None:
             refuse_other_classes(floor, problem.setup.num_classes)
             beside["prediction_of_floor"] = predictions_of_floor(floor, problem.data.x, problem.targets)

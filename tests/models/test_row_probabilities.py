@@ -6,7 +6,8 @@ import torch
 from torch import nn
 
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.models.row_probabilities import BLOCK, row_probabilities
+from graycert.models.node_model import NodeModel, NodeModelConfig
+from graycert.models.row_probabilities import BLOCK, row_probabilities, sees_rows_alone
 from graycert.models.row_products import rows_times
 
 
@@ -58,7 +59,14 @@ def mlp():
     return PerNode(*layers)
 
 
-MODELS = {"mlp": mlp, "ensemble": Ensemble, "unknown operation": Convolving}
+def node_model():
+    config = NodeModelConfig(
+        num_features=37, num_classes=7, hidden_channels=33, members=3, input_dropout=0.6, dropout=0.5
+    )
+    return NodeModel(config)
+
+
+MODELS = {"mlp": mlp, "node model": node_model, "ensemble": Ensemble, "unknown operation": Convolving}
 any_model = pytest.mark.parametrize("kind", MODELS)
 
 
@@ -144,6 +152,17 @@ def test_models_that_read_other_rows_are_refused():
     assert row_probabilities(deep, features(3)).shape == (3, 7)
     with pytest.raises(InvalidParameterError, match="two classes"):
         row_probabilities(PerNode(nn.Linear(37, 1)), features(3))
+
+
+def test_only_an_untouched_node_model_is_known():
+    assert sees_rows_alone(node_model())
+    assert not sees_rows_alone(mlp())
+    hooked = node_model()
+    hooked.members[0].register_forward_hook(lambda module, inputs, out: out - out.mean(dim=0))
+    assert not sees_rows_alone(hooked)
+    replaced = node_model()
+    replaced.members[0].first.forward = lambda rows: rows[:, :33]
+    assert not sees_rows_alone(replaced)
 
 
 def test_products_are_sums_in_order():

@@ -11,14 +11,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from graycert._types import FloatArray
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.models.private_copy import private_copy
+from graycert.models.node_model import NodeModel, RowNetwork
+from graycert.models.private_copy import give_copies, private_copy
 from graycert.models.row_products import rows_times
+from graycert.models.row_scaling import RowScaling
 
 BLOCK = 512
 """Rows per pass: a multiple of what a processor handles at once, so that no row is a remainder."""
 
 _LOOKED_AT = 8  # rows that are evaluated once more, elsewhere and in other company
 _FLOATS = (torch.float32, torch.float64)
+_OF_NODE_MODELS = {NodeModel, RowNetwork, RowScaling, nn.ModuleList, nn.Linear, nn.Dropout}
 
 
 def row_probabilities(model: nn.Module, x: Tensor) -> FloatArray:
@@ -57,28 +60,40 @@ def row_probabilities(model: nn.Module, x: Tensor) -> FloatArray:
         )
     copied = private_copy(model).cpu().eval()
     rows = x.detach().cpu()
-    finite = torch.isfinite(rows).all(dim=1)
-    rows = torch.where(finite[:, None], rows, torch.zeros_like(rows))
     with _one_thread(), torch.no_grad():
         watched = _Operations()
-        with watched:
-            scores = _in_blocks(copied, rows, size=BLOCK)
-        if watched.others:
-            scores = _in_blocks(copied, rows, size=1)
+        scores = _in_blocks(copied, rows, BLOCK, watched)
+        if watched.others and not sees_rows_alone(model):
+            scores = _in_blocks(copied, rows, 1, _Operations())
         else:
-            with _Operations():
-                _refuse_mixing(copied, rows, scores)
-    return np.concatenate([_softmax(part, whole) for part, whole in _parts(scores, finite.numpy())])
+            _refuse_mixing(copied, rows, scores)
+    return np.concatenate([_softmax(part) for part in np.split(scores, range(BLOCK, scores.shape[0], BLOCK))])
 
 
-def _in_blocks(model: nn.Module, rows: Tensor, *, size: int) -> Tensor:
-    """Return the scores of all rows, evaluated in blocks of one size."""
+def sees_rows_alone(model: nn.Module) -> bool:
+    """Return whether a model is a `NodeModel` as graycert wrote it: what it does is known, and need not be tested."""
+    return type(model) is NodeModel and all(
+        type(module) in _OF_NODE_MODELS
+        and "forward" not in vars(module)
+        and not module._forward_hooks
+        and all(hook is give_copies for hook in module._forward_pre_hooks.values())
+        for module in model.modules()
+    )
+
+
+def _in_blocks(model: nn.Module, rows: Tensor, size: int, operations: "_Operations") -> FloatArray:
+    """Return the scores of all rows, float64, evaluated in blocks of one size; NaN for rows that are not finite."""
     found = []
     for block in torch.split(rows, size):
+        finite = torch.isfinite(block).all(dim=1)
         filled = torch.zeros(size, rows.size(1), dtype=rows.dtype)
-        filled[: block.size(0)] = block
-        found.append(_scores(model, filled)[: block.size(0)])
-    return torch.cat(found)
+        filled[: block.size(0)][finite] = block[finite]
+        with operations:
+            every = _scores(model, filled)
+        scores = every[: block.size(0)].double()
+        scores[~finite] = torch.nan
+        found.append(scores.numpy())
+    return np.concatenate(found)
 
 
 def _scores(model: nn.Module, rows: Tensor) -> Tensor:
@@ -92,14 +107,17 @@ def _scores(model: nn.Module, rows: Tensor) -> Tensor:
     return scores
 
 
-def _refuse_mixing(model: nn.Module, rows: Tensor, scores: Tensor) -> None:
+def _refuse_mixing(model: nn.Module, rows: Tensor, scores: FloatArray) -> None:
     """Evaluate some rows among zeros, at other places: their bits must be the same."""
-    chosen = np.unique(np.linspace(0, rows.size(0) - 1, _LOOKED_AT).astype(np.int64))
+    usable = np.flatnonzero(np.isfinite(scores).all(axis=1))
+    chosen = usable[np.unique(np.linspace(0, usable.size - 1, _LOOKED_AT).astype(np.int64))] if usable.size else usable
     for number, row in enumerate(chosen.tolist()):
         place = (37 * number + row + 1) % BLOCK
         alone = torch.zeros(BLOCK, rows.size(1), dtype=rows.dtype)
         alone[place] = rows[row]
-        if not torch.equal(_scores(model, alone)[place].nan_to_num(), scores[row].nan_to_num()):
+        with _Operations():
+            elsewhere = _scores(model, alone)[place]
+        if not np.array_equal(elsewhere.double().numpy(), scores[row]):
             raise UnsoundSetupError(
                 "not-per-node",
                 f"`model` must classify each node by its own features alone, but the scores of row {row} change with "
@@ -107,20 +125,10 @@ def _refuse_mixing(model: nn.Module, rows: Tensor, scores: Tensor) -> None:
             )
 
 
-def _parts(scores: Tensor, finite: Any) -> Iterator[tuple[FloatArray, Any]]:
-    """Yield scores in float64, in blocks of one size, and which of their rows had finite features."""
-    values = scores.to(torch.float64).numpy()
-    for start in range(0, values.shape[0], BLOCK):
-        yield values[start : start + BLOCK], finite[start : start + BLOCK]
-
-
-def _softmax(scores: FloatArray, finite: Any) -> FloatArray:
-    """Return softmax of each row, uniform where it is not to be trusted."""
+def _softmax(scores: FloatArray) -> FloatArray:
+    """Return softmax of each row of a block, uniform where a score is not finite."""
     filled = np.zeros((BLOCK, scores.shape[1]))
-    filled[: scores.shape[0]] = scores
-    good = np.asarray(np.isfinite(filled).all(axis=1))
-    good[: finite.size] &= finite
-    filled[~good] = 0.0
+    filled[: scores.shape[0]] = np.where(np.isfinite(scores).all(axis=1, keepdims=True), scores, 0.0)
     powers = np.exp(filled - filled.max(axis=1, keepdims=True))
     found: FloatArray = (powers / powers.sum(axis=1, keepdims=True))[: scores.shape[0]]
     return found
@@ -160,7 +168,24 @@ _PRODUCTS: dict[str, Callable[..., Tensor]] = {
 
 _ALIKE = {
     *("_softmax", "_log_softmax", "logsumexp", "native_batch_norm", "native_layer_norm", "linalg_vector_norm"),
-    *("amax", "amin", "argmax", "max", "mean", "min", "sum", "cat", "stack", "clone", "copy_", "detach", "lift_fresh"),
+    *(
+        "all",
+        "any",
+        "amax",
+        "amin",
+        "argmax",
+        "constant_pad_nd",
+        "max",
+        "mean",
+        "min",
+        "sum",
+        "cat",
+        "stack",
+        "clone",
+        "copy_",
+        "detach",
+        "lift_fresh",
+    ),
     *("arange", "empty", "empty_like", "empty_strided", "fill_", "full", "full_like", "ones", "ones_like"),
     *("scalar_tensor", "zeros", "zeros_like", "_reshape_alias", "_to_copy", "_unsafe_view"),
 }

@@ -106,7 +106,10 @@ class Method(ABC):
 
     @abstractmethod
     def draw(self, problem: "Problem", found: FromGraph) -> tuple["Setup", Arrays]:
-        """Draw votes, or evaluate the model; return the set-up with engine and classes, and arrays of stage "drawn"."""
+        """Draw votes, or evaluate the model; return the set-up with engine and classes, and arrays of stage "drawn".
+
+        ``prediction_as_trained`` among them, if it is not left to one pass of the model over the graph.
+        """
 
     @abstractmethod
     def conclude(self, problem: "Problem", found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._compilation import kernel
+from graycert._compilation import inlined, kernel
 from graycert._types import BoolArray, IntArray
 from graycert.errors import UnsoundSetupError
 from graycert.smoothing.bounded_votes.ballots import ONE, Ballots
@@ -171,12 +171,7 @@ def _certify(
             class_radius[row, other] = number
             if other == best or left >= hits[:number].sum():
                 continue
-            ordered = np.sort(hits[:number])
-            for place in range(number):
-                left -= ordered[number - 1 - place]
-                if left < 0:
-                    class_radius[row, other] = place
-                    break
+            class_radius[row, other] = _fewest(hits[:number], left) - 1
 
 
 @kernel
@@ -265,6 +260,36 @@ def _hits(
             hits[number] = weights[place] * (ONE + np.int64(ballots[node, best]) - np.int64(ballots[node, other]))
             number += 1
     return number
+
+
+@kernel
+def _fewest(hits: IntArray, left: int) -> int:
+    """Return how many of the largest hits add up to more than ``left`` >= 0, which all do together; reorders them."""
+    first, end = 0, hits.size
+    while True:
+        pivot = _middle(hits[first], hits[(first + end) // 2], hits[end - 1])
+        above, equal, total = first, first, 0
+        for place in range(first, end):
+            hit = hits[place]
+            if hit > pivot:
+                hits[place], hits[equal], hits[above] = hits[equal], hits[above], hit
+                above, equal, total = above + 1, equal + 1, total + hit
+            elif hit == pivot:
+                hits[place], hits[equal] = hits[equal], hit
+                equal += 1
+        if total > left:
+            end = above
+            continue
+        left -= total
+        if pivot * (equal - above) > left:
+            return above + left // pivot + 1
+        left -= pivot * (equal - above)
+        first = equal
+
+
+@inlined
+def _middle(one: int, two: int, three: int) -> int:
+    return max(min(one, two), min(max(one, two), three))
 
 
 @kernel

@@ -7,10 +7,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._types import BoolArray, FloatArray, IntArray
+from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
-from graycert.models.row_probabilities import row_probabilities
+from graycert.models.row_probabilities import row_probabilities, sees_rows_alone
 from graycert.problem import Problem, classified
 from graycert.setup import Setup
 from graycert.smoothing.bounded_votes.ballots import ONE, ballots
@@ -29,8 +29,8 @@ from graycert.smoothing.protocol import Arrays, FromGraph, Method
 OWN_FLOOR = 1e-6
 LABEL_FLOOR = 0.02
 
-MOST_ENTRIES = 2**22
-"""Of longer lists of nodes to protect first none is made."""
+MOST_TARGETS = 10_000
+"""Of more targets no nodes to protect first are listed."""
 
 
 class BoundedVotesMethod(Method):
@@ -67,6 +67,8 @@ class BoundedVotesMethod(Method):
         gamma = smoothing.gamma if hostile else smoothing.weight_of_all_votes
         problem = problem.with_setup(smoothing=dataclasses.replace(smoothing, target_votes=hostile, gamma=gamma))
         self.refuse(problem)
+        if problem.audit is None and sees_rows_alone(problem.model):
+            return problem.with_setup(num_layers=None, num_layers_assumed=False)
         found, report = audited(problem)
         if report.counted_steps or report.farthest_influence != 0:
             seen = f"{report.counted_steps} steps of messages were counted"
@@ -95,31 +97,40 @@ class BoundedVotesMethod(Method):
         del found
         smoothing = _votes(problem)
         probabilities = row_probabilities(problem.model, problem.data.x)
-        votes = ballots(probabilities, sharpen=smoothing.sharpen, one_hot=smoothing.vote == "one-hot")
-        own = {} if smoothing.target_votes else {"own_probabilities": probabilities[problem.targets]}
-        setup = classified(problem, num_classes=probabilities.shape[1], engine="torch, rows in blocks")
-        return setup, {"ballots": votes, **own}
+        own = probabilities[problem.targets]
+        alone = _clear_winner(own)
+        setup = classified(problem, num_classes=own.shape[1], engine="torch, rows in blocks")
+        return setup, {
+            "ballots": ballots(probabilities, sharpen=smoothing.sharpen, one_hot=smoothing.vote == "one-hot"),
+            **({} if smoothing.target_votes else {"own_probabilities": own}),
+            "prediction_as_trained": alone,
+            **({} if problem.exposed().any() else {"prediction_without_messages": alone}),
+        }
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
         """Count votes, and how many of them it takes."""
         polls = _polls(problem, cast("Voters", found.arrays["voters"]), drawn)
         made = certify_polls(polls)
-        whole = made.radius >= found.arrays["num_eligible"]
-        sizes = np.where(whole, 0, made.radius + 1)
-        listed = (
-            {} if sizes.size * int(sizes.max(initial=0)) > MOST_ENTRIES else {"attackers": worst_sets(polls, sizes)}
-        )
-        return {
+        arrays = {
             "prediction": made.prediction,
             "radius": made.radius,
             "scores": made.scores,
             "class_radius": made.class_radius,
-            **listed,
         }
+        if problem.targets.size <= MOST_TARGETS:
+            whole = made.radius >= found.arrays["num_eligible"]
+            arrays["attackers"] = worst_sets(polls, np.where(whole, 0, made.radius + 1))
+        return arrays
 
 
 def _votes(problem: Problem) -> BoundedVotes:
     return cast("BoundedVotes", problem.smoothing)
+
+
+def _clear_winner(probabilities: FloatArray) -> IntArray:
+    """Return the most probable class, `NO_CLASS` where several are."""
+    several = (probabilities == probabilities.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    return np.where(several, NO_CLASS, probabilities.argmax(axis=1)).astype(np.int64)
 
 
 def _not_per_node(seen: str) -> UnsoundSetupError:

@@ -152,7 +152,7 @@ class BoundedVotes(Smoothing):
         default=0.9, help="Weight of each further step from a target to its voters.", label="Decay", option=float
     )
     tolerance: float = parameter(
-        default=1e-4, help="Mass per in-degree that PageRank pushes on.", label="Tolerance of PageRank", option=float
+        default=3e-4, help="Mass per in-degree that PageRank pushes on.", label="Tolerance of PageRank", option=float
     )
     label_propagation: Any = parameter(
         default=None,
