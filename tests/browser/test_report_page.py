@@ -5,11 +5,13 @@ import re
 import pandas as pd
 import pytest
 
+import graycert
+from graycert.bounds import delta_bounds
 from graycert.runs.claim import claim
 from graycert.runs.neighbourhoods import neighbourhoods_of
 from graycert.runs.page_data import page_data
 from graycert.runs.shares import percent
-from support.every_smoothing import CASES, made
+from support.every_smoothing import CASES, made, small_graph
 from support.page_in_browser import every_row, put, rows_of, text, texts
 
 pytestmark = pytest.mark.browser
@@ -173,3 +175,44 @@ def test_what_is_shown_is_exported(open_page, runs, tmp_path):
     assert found["radius"].tolist() == expected["radius"].tolist()
     assert (found["lead"] <= expected["margin"].to_numpy() / 1e6).all()
     assert "holds at 1" in found.columns
+
+
+def test_what_trusting_gains_is_what_python_counts(open_page, runs):
+    found, browser = page_data(made("interception"))["trusting"], open_page(runs["interception"])
+    for rho, number in ((1, 0), (1, 3), (2, len(found["names"]))):
+        put(browser, "rho", rho)
+        put(browser, "trust", number)
+        said = text(browser, "#trust-said")
+        assert f"{found['holds'][number][rho]} of 12" in said
+        assert all(name in said for name in found["names"][:number])
+    assert open_page(runs["sparse"]).execute_script("return document.getElementById('trusting').hidden")
+
+
+@pytest.mark.parametrize(("p_delete", "p_ablate"), [(None, None), (0.0, 0.9), (0.4, 0.25), (0.99, 0.0)])
+def test_other_probabilities_show_the_bound_of_python(open_page, runs, p_delete, p_ablate):
+    certificates = made("interception")
+    setup = certificates.setup
+    row = int(certificates.num_eligible.argmax())
+    browser = open_page(runs["interception"], f"#node={certificates.targets[row]}")
+    if p_delete is not None:
+        put(browser, "p-delete", p_delete)
+        put(browser, "p-ablate", p_ablate)
+    smoothing = (
+        setup.smoothing if p_delete is None else graycert.InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate)
+    )
+    assert float(text(browser, "#p-delete-value")) == smoothing.p_delete
+    bounds = delta_bounds(
+        small_graph(),
+        certificates.targets[[row]],
+        smoothing=smoothing,
+        threat=setup.threat,
+        num_layers=2,
+        max_radius=20,
+        bound="multiplicative",
+    ).delta_upper[0]
+    shown = [float(cells[1]) for cells in rows_of(browser, "#what-if-table")]
+    assert shown
+    assert all(-1e-9 <= ours - theirs < 1.1e-4 for ours, theirs in zip(shown, bounds, strict=False))
+    reached = int((2 * bounds[: int(certificates.num_eligible[row])] < 1).sum())
+    said = text(browser, "#what-if-said")
+    assert f"radius of {reached} " in said or (reached == certificates.num_eligible[row] and "All" in said)

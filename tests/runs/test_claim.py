@@ -25,6 +25,7 @@ THREATS = {
     "insertion": (graycert.NodeInsertionThreat(min_distance=2), "at least 2 hops away had not been inserted"),
     "edges": (graycert.EdgeDeletionThreat(), "if any one directed edge is deleted"),
     "out-edges": (graycert.FeaturesAndOutEdgesThreat(), "the edges that start at it are"),
+    "takeover": (graycert.NodeTakeoverThreat(), "the features of any one other node"),
     "attributes": (graycert.AttributeFlipThreat(), "if any one attribute that is set is deleted"),
 }
 

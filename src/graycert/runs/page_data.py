@@ -18,6 +18,7 @@ from graycert.runs.explain import (
 )
 from graycert.runs.floor import floor_classes
 from graycert.runs.neighbourhoods import neighbourhoods_of, weakest_first
+from graycert.runs.trusting import trusting
 from graycert.runs.who import protect_first_per_target
 from graycert.runs.words import shown_rows
 
@@ -57,7 +58,20 @@ def page_data(c: Certificates) -> dict[str, Any]:
         "targets": _targets(c, order, place),
         "nodes": {"index": nodes.tolist(), "name": names},
         "fields": _fields(c, order, place),
+        "trusting": trusting(c, last=last),
+        "smoothing": _scalars(c),
     }
+
+
+def _scalars(c: Certificates) -> dict[str, Any] | None:
+    """Return p_d, p_a and the steps of the model, where Theorems 2 and 3 follow from counts of paths of one or two."""
+    s: Any = c.setup
+    scalars = [getattr(s.smoothing, name, None) for name in ("p_delete", "p_ablate")]
+    if s.threat.claimed_as != "node-features" or not all(isinstance(each, float) for each in scalars):
+        return None
+    if s.smoothing.name != "interception" or s.num_layers not in (1, 2):
+        return None
+    return {"p_delete": scalars[0], "p_ablate": scalars[1], "steps": s.num_layers}
 
 
 def down(values: FloatArray) -> list[int | None]:

@@ -9,7 +9,7 @@ from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer, check_mask
 from graycert.errors import UnsoundSetupError
 from graycert.threats.node_features import NodeFeatureThreat
-from graycert.threats.threat import Threat
+from graycert.threats.threat import Threat, any_of
 
 CHOSEN_EDGES = ("all", "out")
 
@@ -127,6 +127,18 @@ class NodeTakeoverThreat(Threat):
             f"whatever the features of up to ρ hostile nodes ({whom}{self._excepted}{self._new}) are set to, and "
             f"whatever {what} are added or removed. Edges between other nodes are fixed, and the graph is prepared "
             "edge by edge."
+        )
+
+    def against(self, budget: int) -> str:
+        """Say what a prediction that is certified at a budget withstands, to follow "keep their prediction"."""
+        other = "" if self.includes_target else "other "
+        who = any_of(budget, f"{other}node", f"{other}nodes")
+        who += "" if self.trusted is None else " that nobody said to trust"
+        them = "it" if budget == 1 else "them"
+        what = f"start at {them}" if self.chosen_edges == "out" else f"touch {them}"
+        return (
+            f"whatever the features of {who}{self._new} and the edges that {what} are; edges between other nodes are "
+            "taken as given"
         )
 
     @property

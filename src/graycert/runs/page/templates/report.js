@@ -103,6 +103,7 @@
       ...tiles.map(([value, what]) => make("div", {}, make("strong", {}, value), make("span", {}, what))));
     showGroups();
     showTargets();
+    if (data.trusting) showTrusting();
     if (state.chosen >= 0) showOneAtRho();
   }
 
@@ -280,6 +281,7 @@
     byId("one-votes").replaceChildren(...votesOf(row));
     byId("one-delta").replaceChildren(...deltasOf(row));
     byId("one-field").replaceChildren(...fieldOf(row));
+    showWhatIf();
     showTargets();
   }
 
@@ -392,6 +394,46 @@
         table(["node", "away", "role", data.fields.by_votes ? "share of a vote at stake" : "influence, at most", "in the set that could be enough"], order.map(describe), "Nodes of the receptive field"))];
   }
 
+  // What trusting the first few nodes gains: counted in Python.
+  function showTrusting() {
+    const trust = data.trusting, number = +byId("trust").value, rho = state.rho;
+    byId("trust-value").value = number;
+    const total = data.cohorts[0].groups[0].targets, [before, after] = [trust.holds[0][rho], trust.holds[number][rho]];
+    byId("trust-said").replaceChildren(number ? `Trusting ` : "", ...trust.names.slice(0, number).flatMap((name, place) =>
+      [place ? ", " : "", own(short(visible(name), 60))]), number ? `: at ρ = ${rho} at least ${whole(after)} of ${
+      whole(total)} targets hold, instead of ${whole(before)}.` : `At ρ = ${rho}, ${whole(before)} of ${whole(total)} hold.`);
+  }
+
+  // What other probabilities would make of Δ̄: Theorem 2 for one or two steps, Theorem 3 over the worst nodes.
+  function showWhatIf() {
+    const row = state.chosen, field = data.fields && data.fields.rows[row], known = data.smoothing;
+    byId("what-if").hidden = !known || !field || field.left > 0;
+    if (byId("what-if").hidden) return;
+    const [deleted, hidden] = [+byId("p-delete").value, +byId("p-ablate").value], into = data.fields.into;
+    byId("p-delete-value").value = deleted;
+    byId("p-ablate-value").value = hidden;
+    const target = field.nodes[0], first = new Set(into[target]), paths = new Map();
+    for (const middle of known.steps > 1 ? first : []) {
+      for (const source of into[middle]) if (source !== target) paths.set(source, (paths.get(source) ?? 0) + 1);
+    }
+    const kept = 1 - deleted;
+    const single = field.nodes.map((node, place) => (field.roles[place] !== "0" ? 0 : node === target ? 1 - hidden
+      : (1 - hidden) * (1 - (first.has(node) ? 1 - kept : 1) * (1 - kept * kept) ** (paths.get(node) ?? 0))));
+    single.sort((a, b) => b - a);
+    const deltas = [];
+    let missed = 1;
+    for (const delta of single.filter((each) => each > 0).slice(0, 20)) {
+      missed *= 1 - delta;
+      deltas.push(1 - missed);
+    }
+    const reached = deltas.filter((delta) => 2 * delta < 1).length;
+    byId("what-if-said").textContent = deltas.length && reached === single.filter((each) => each > 0).length
+      ? "All that could be hostile could be withstood, at best."
+      : `At best a radius of ${reached} could be reached${reached === 20 ? " or more" : ""}.`;
+    byId("what-if-table").replaceChildren(table(["radius ρ", "Δ̄(ρ)"], deltas.slice(0, reached + 2).map((delta, place) =>
+      [String(place + 1), (Math.ceil(delta * 1e4 - 1e-9) / 1e4).toFixed(4)]), "Δ̄ with these probabilities"));
+  }
+
   function followLink() {
     const asked = new URLSearchParams(location.hash.slice(1)), rho = +asked.get("rho");
     if (asked.has("rho") && Number.isInteger(rho) && rho >= 0 && rho <= data.last && rho !== state.rho) {
@@ -413,6 +455,15 @@
       .map(([value, [text]]) => option(value, text)));
     for (const id of ["wrong", "lead"]) byId(id).closest("label").hidden = all[id === "wrong" ? "label" : "margin"] === undefined;
     byId("degree-figure").hidden = !data.by_degree.length;
+    if (data.trusting) {
+      byId("trust").max = data.trusting.names.length;
+      byId("trust").addEventListener("input", showTrusting);
+    }
+    byId("trusting").hidden = !data.trusting;
+    for (const name of data.smoothing ? ["delete", "ablate"] : []) {
+      byId(`p-${name}`).value = data.smoothing[`p_${name}`];
+      byId(`p-${name}`).addEventListener("input", showWhatIf);
+    }
     byId("rho").max = data.last;
     byId("rho").addEventListener("input", () => { state.rho = +byId("rho").value; showRho(); });
     byId("kind").addEventListener("input", () => { state.kind = +byId("kind").value; showGroups(); });
