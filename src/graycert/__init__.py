@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from graycert.training import distill as distill
     from graycert.training import train as train
     from graycert.tuning import tune as tune
+    from graycert.tuning import tune_votes as tune_votes
 
 __version__ = "0.1.0"
 
@@ -102,6 +103,7 @@ _HOME = {
     "train": "graycert.training",
     "transductive_split": "graycert.data",
     "tune": "graycert.tuning",
+    "tune_votes": "graycert.tuning",
     "verify": "graycert.runs.verify",
 }
 

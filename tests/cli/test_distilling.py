@@ -113,3 +113,35 @@ def test_what_does_not_go_together_is_refused_before_a_graph_is_loaded(capsys, o
     found = run_command(capsys, "certify", *options)
     assert found.status == 2
     assert message in found.err
+
+
+def test_tune_chooses_votes_on_validation_nodes_and_stores_the_choice(capsys, tmp_path):
+    graph, out = write_graph(tmp_path / "toy.npz"), tmp_path / "tuned"
+    found = run_command(
+        capsys, "tune", "--graph", graph, *FEW, "--smoothing", "votes", "--min-distance", "1", "--out", out
+    )
+    assert found.status == 0, found.err
+    assert "Recommended: num_voters = " in found.out
+    line = found.out.strip().splitlines()[-1].split()
+    assert line[:2] == ["graycert", "certify"]
+    used = run_command(capsys, *line[1:], "--out", tmp_path / "run")
+    assert used.status == 0, used.err
+    run = graycert.Certificates.load(tmp_path / "run")
+    options = run.setup.provenance["options"]
+    assert f"--num-voters {options['num_voters']}" in " ".join(line)
+    assert options["spread_labels"] == ("--spread-labels" in line)
+    assert options["min_distance"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--want", "accuracy=0.9"), "`--want` belongs to --smoothing interception"),
+        (("--threat", "edge-deletion"), "`--threat` must be node-features"),
+        (("--n1", "100"), "num-estimation"),
+    ],
+)
+def test_what_does_not_go_with_votes_is_refused(capsys, options, message):
+    found = run_command(capsys, "tune", "--smoothing", "votes", *options)
+    assert found.status == 2
+    assert message in found.err

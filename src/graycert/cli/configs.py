@@ -283,6 +283,14 @@ class CertifyConfig(WeightsConfig):
 class TuneConfig(WeightsConfig):
     """Options of `graycert tune`, but for those that `graycert.cli.declared` adds and whose choices it fills in."""
 
+    smoothing: Annotated[
+        Literal["interception", "votes"],
+        Parameter(group=GROUPS["Smoothing"]),
+        Field(
+            description="What is chosen: p_d and p_a of interception; or votes, whose voters, weight, gate, power and "
+            "labels are chosen by what is certified and correct at radius 1, 5 and 10."
+        ),
+    ] = "interception"
     want: Annotated[
         str | None,
         Field(

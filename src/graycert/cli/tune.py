@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from graycert.cli import graphs, models
+from graycert.cli import graphs, models, tune_votes
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import NO_NEGATIVE, TuneConfig
 from graycert.cli.console import Console
@@ -36,7 +36,7 @@ def tune_command() -> Callable[..., int]:
         json: Annotated[bool, NO_NEGATIVE] = False,
         quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative=())] = False,
     ) -> int:
-        """Choose p_d and p_a on the validation nodes: try settings, show what each costs and gives, recommend one.
+        """Choose settings on the validation nodes: try some, show what each costs and gives, recommend one.
 
         A model that was trained already is tried under each setting; one that is new is also trained under several.
 
@@ -58,6 +58,8 @@ def _run(config: TuneConfig, console: Console) -> int:
     from graycert.tuning.choosing import DRAWS
     from graycert.tuning.want import Want
 
+    if config.smoothing == "votes":
+        return tune_votes.run(config, console)
     models.check_name(config.model)
     Want.parse(config.want)
     threat = bounded_threats()[config.threat]
@@ -69,7 +71,7 @@ def _run(config: TuneConfig, console: Console) -> int:
         "edge_inputs": config.edge_inputs,
         **config.model_dump(include={"want", "sampler", "budget", "alpha", "seed", "num_layers"}),
     }
-    out = _destination(config)
+    out = destination(config)
     with paper_style():  # is matplotlib there? Better told now than after the trials
         pass
     with claimed(out):
@@ -153,7 +155,7 @@ def _pairs(option: str, text: str | None) -> list[tuple[float, float]] | None:
         ) from None
 
 
-def _destination(config: TuneConfig) -> Path:
+def destination(config: TuneConfig) -> Path:
     """Return the folder, which must be new, empty or that of a tuning."""
     out = Path(config.out or default_run("tune", config.graph)).expanduser().resolve()
     if out.exists() and not (out.is_dir() and ((out / "sweep.toml").exists() or not any(out.iterdir()))):
