@@ -133,15 +133,16 @@ class NodeModel(nn.Module):
         """Return log-probabilities, shape (num_nodes, num_classes); ``edge_index`` is not looked at."""
         del edge_index
         if self.training:
-            return self._log_probabilities(x)
+            return self.of_rows(x)
         blocks = [self._of_block(block) for block in torch.split(x, _BLOCK)]
         return torch.cat(blocks) if x.size(0) else x.new_empty(0, self.config.num_classes)
 
     def _of_block(self, rows: Tensor) -> Tensor:
         padded = nn.functional.pad(rows, (0, 0, 0, _BLOCK - rows.size(0)))
-        return self._log_probabilities(padded)[: rows.size(0)]
+        return self.of_rows(padded)[: rows.size(0)]
 
-    def _log_probabilities(self, x: Tensor) -> Tensor:
+    def of_rows(self, x: Tensor) -> Tensor:
+        """Return log-probabilities of rows that are computed at once, whose last bits may depend on their number."""
         rows = self.input_dropout(self.scaling(x))
         each = torch.stack([member(rows).log_softmax(dim=1) for member in self.members])
         mean = each.logsumexp(dim=0) - math.log(len(self.members))

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from graycert.models.row_scaling import RowScaling
 BLOCK = 512
 """Rows per pass: a multiple of what a processor handles at once, so that no row is a remainder."""
 
+_Evaluate = Callable[[Tensor], Tensor]
 _LOOKED_AT = 8  # rows that are evaluated once more, elsewhere and in other company
 _FLOATS = (torch.float32, torch.float64)
 _OF_NODE_MODELS = {NodeModel, RowNetwork, RowScaling, nn.ModuleList, nn.Linear, nn.Dropout}
@@ -59,14 +61,16 @@ def row_probabilities(model: nn.Module, x: Tensor) -> FloatArray:
             f"{model.num_layers} steps of messages. Distil it: graycert.distill(split, teacher=model).",
         )
     copied = private_copy(model).cpu().eval()
+    known = sees_rows_alone(copied)
+    evaluate: _Evaluate = cast("NodeModel", copied).of_rows if known else partial(_without_edges, copied)
     rows = x.detach().cpu()
     with _one_thread(), torch.no_grad():
         watched = _Operations()
-        scores = _in_blocks(copied, rows, BLOCK, watched)
-        if watched.others and not sees_rows_alone(model):
-            scores = _in_blocks(copied, rows, 1, _Operations())
-        else:
-            _refuse_mixing(copied, rows, scores)
+        scores = _in_blocks(evaluate, rows, BLOCK, watched)
+        if watched.others and not known:
+            scores = _in_blocks(evaluate, rows, 1, _Operations())
+        elif not known:
+            _refuse_mixing(evaluate, rows, scores)
     return np.concatenate([_softmax(part) for part in np.split(scores, range(BLOCK, scores.shape[0], BLOCK))])
 
 
@@ -81,7 +85,7 @@ def sees_rows_alone(model: nn.Module) -> bool:
     )
 
 
-def _in_blocks(model: nn.Module, rows: Tensor, size: int, operations: "_Operations") -> FloatArray:
+def _in_blocks(evaluate: _Evaluate, rows: Tensor, size: int, operations: "_Operations") -> FloatArray:
     """Return the scores of all rows, float64, evaluated in blocks of one size; NaN for rows that are not finite."""
     found = []
     for block in torch.split(rows, size):
@@ -89,15 +93,18 @@ def _in_blocks(model: nn.Module, rows: Tensor, size: int, operations: "_Operatio
         filled = torch.zeros(size, rows.size(1), dtype=rows.dtype)
         filled[: block.size(0)][finite] = block[finite]
         with operations:
-            every = _scores(model, filled)
+            every = _checked(evaluate(filled), filled)
         scores = every[: block.size(0)].double()
         scores[~finite] = torch.nan
         found.append(scores.numpy())
     return np.concatenate(found)
 
 
-def _scores(model: nn.Module, rows: Tensor) -> Tensor:
-    scores = model(rows, torch.empty(2, 0, dtype=torch.long))
+def _without_edges(model: nn.Module, rows: Tensor) -> Any:
+    return model(rows, torch.empty(2, 0, dtype=torch.long))
+
+
+def _checked(scores: object, rows: Tensor) -> Tensor:
     if not isinstance(scores, Tensor) or scores.dim() != 2 or scores.size(0) != rows.size(0) or scores.size(1) < 2:
         shape = tuple(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
         raise InvalidParameterError(
@@ -107,22 +114,24 @@ def _scores(model: nn.Module, rows: Tensor) -> Tensor:
     return scores
 
 
-def _refuse_mixing(model: nn.Module, rows: Tensor, scores: FloatArray) -> None:
+def _refuse_mixing(evaluate: _Evaluate, rows: Tensor, scores: FloatArray) -> None:
     """Evaluate some rows among zeros, at other places: their bits must be the same."""
     usable = np.flatnonzero(np.isfinite(scores).all(axis=1))
-    chosen = usable[np.unique(np.linspace(0, usable.size - 1, _LOOKED_AT).astype(np.int64))] if usable.size else usable
-    for number, row in enumerate(chosen.tolist()):
-        place = (37 * number + row + 1) % BLOCK
-        alone = torch.zeros(BLOCK, rows.size(1), dtype=rows.dtype)
-        alone[place] = rows[row]
-        with _Operations():
-            elsewhere = _scores(model, alone)[place]
-        if not np.array_equal(elsewhere.double().numpy(), scores[row]):
-            raise UnsoundSetupError(
-                "not-per-node",
-                f"`model` must classify each node by its own features alone, but the scores of row {row} change with "
-                "the rows beside it. Leave out what mixes rows, such as a statistic over the nodes of a pass.",
-            )
+    if not usable.size:
+        return
+    chosen = usable[np.unique(np.linspace(0, usable.size - 1, _LOOKED_AT).astype(np.int64))]
+    places = (37 * np.arange(chosen.size) + 5) % BLOCK
+    elsewhere = torch.zeros(BLOCK, rows.size(1), dtype=rows.dtype)
+    elsewhere[places] = rows[chosen]
+    with _Operations():
+        found = evaluate(elsewhere)
+    differing = np.flatnonzero((found[places].double().numpy() != scores[chosen]).any(axis=1))
+    if differing.size:
+        raise UnsoundSetupError(
+            "not-per-node",
+            f"`model` must classify each node by its own features alone, but the scores of row {chosen[differing[0]]} "
+            "change with the rows beside it. Leave out what mixes rows, such as a statistic over the nodes of a pass.",
+        )
 
 
 def _softmax(scores: FloatArray) -> FloatArray:

@@ -49,6 +49,10 @@ class Polls:
                 f"Scores must stay exact: offsets below 2**53, votes below 2**62. Got an offset of {largest:.3g} and "
                 f"{sums.max(initial=0):.3g} votes. Raise `gamma`, or have fewer voters.",
             )
+        for name in ("offsets", "voters", "eligible", "ballots", "weights"):
+            alike = np.ascontiguousarray(getattr(self, name)).view()  # kernels are compiled once for all
+            alike.flags.writeable = False
+            object.__setattr__(self, name, alike)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -102,9 +102,8 @@ class BoundedVotesMethod(Method):
         setup = classified(problem, num_classes=own.shape[1], engine="torch, rows in blocks")
         return setup, {
             "ballots": ballots(probabilities, sharpen=smoothing.sharpen, one_hot=smoothing.vote == "one-hot"),
-            **({} if smoothing.target_votes else {"own_probabilities": own}),
             "prediction_as_trained": alone,
-            **({} if problem.exposed().any() else {"prediction_without_messages": alone}),
+            **({} if smoothing.target_votes else {"own_probabilities": own, "prediction_without_messages": alone}),
         }
 
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:

@@ -36,7 +36,7 @@ def voters_by_walks(
         array([[1, 2]], dtype=int32)
     """
     chosen = _empty(adjacency, targets, num_voters)
-    _choose_by_walks(adjacency.indptr, adjacency.sources, targets, walk_length, decay, chosen)
+    _choose_by_walks(adjacency.indptr, adjacency.sources, targets.copy(), walk_length, decay, chosen)
     return chosen
 
 
@@ -60,7 +60,7 @@ def voters_by_pagerank(
         Andersen, Chung and Lang (2006); Bojchevski et al. (2020), PPRGo, for neighbours by PageRank.
     """
     chosen = _empty(adjacency, targets, num_voters)
-    _choose_by_pushes(adjacency.indptr, adjacency.sources, targets, decay, tolerance, chosen)
+    _choose_by_pushes(adjacency.indptr, adjacency.sources, targets.copy(), decay, tolerance, chosen)
     return chosen
 
 
