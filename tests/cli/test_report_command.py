@@ -35,6 +35,20 @@ def test_two_runs_have_no_page_for_a_decision(runs, capsys):
     assert run_command(capsys, "report", runs[0], "--for", "nobody").status == 2
 
 
+def test_readers_are_told_in_their_words(runs, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert run_command(capsys, "report", runs[0], "--call", "account,accounts", "--out", page).status == 0
+    assert "6 accounts each keep their smoothed prediction" in page.read_text(encoding="utf-8")
+    said = run_command(capsys, "report", runs[0], "--for", "decision", "--call", "account,accounts")
+    assert said.status == 0
+    assert "6 accounts each keep" in (tmp_path / "one-decision.html").read_text(encoding="utf-8")
+    for refused in (["--call", "account,accounts"], ["--call", "account", "--out", tmp_path / "other.html"]):
+        found = run_command(capsys, "report", runs[0], *refused)
+        assert found.status == 2
+        assert "--call" in found.err
+    assert not (tmp_path / "other.html").exists()
+
+
 def test_runs_that_cannot_be_compared_leave_no_page(runs, tmp_path, capsys):
     other = small_certificates(named=False, edges_fingerprint="sha256:" + "2" * 64, graph_fingerprint="other")
     found = run_command(capsys, "report", runs[0], other.save(tmp_path / "other"))

@@ -76,6 +76,16 @@ def test_threats_say_what_a_budget_may_do(name):
     assert not re.search(r"\bany one \w+s (is|are)\b|any 1,200 \w+ is ", threat.against(1) + threat.against(1_200))
 
 
+def test_the_claim_is_said_in_the_words_of_readers():
+    certificates = made("interception")
+    plain, said = claim(certificates, 1), claim(certificates, 1, ("account", "accounts"))
+    assert said[0] == plain[0].replace("targets", "accounts").replace("node", "account")
+    assert "any one other account are" in said[0]
+    assert said[1:] == plain[1:]
+    assert "any 2 other accounts are" in claim(certificates, 2, ("account", "accounts"))[0]
+    assert claim(certificates, 0, ("account", "accounts"))[0].startswith("12 of 12 accounts have")
+
+
 def test_a_threat_without_words_of_its_own_says_its_statement():
     threat = graycert.NodeFeatureThreat(min_distance=1)
     assert super(graycert.NodeFeatureThreat, threat).against(3) == threat.statement.replace("ρ", "3").rstrip(".")

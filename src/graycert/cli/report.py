@@ -18,6 +18,7 @@ def report(
     /,
     *,
     audience: Annotated[Audience, Parameter(name="--for")] = "everybody",
+    call: str | None = None,
     out: str | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -30,6 +31,8 @@ def report(
         run: Run directory.
         other: Another run directory, to draw what became of each target from the first to this one.
         audience: "decision" writes one page of sentences for who decides, instead of the page to work with.
+        call: What readers call a node and nodes in the claim, such as account,accounts. Needs --out or --for decision,
+            because a run's own page is compared by `graycert verify`.
         out: Page to write. Default: report.html in the run directory, which is replaced; RUN-decision.html or
             RUN-and-OTHER.html beside the run.
         overwrite: Replace an existing page elsewhere.
@@ -39,9 +42,15 @@ def report(
         raise InvalidParameterError(
             f"`--for` must be left out for a page of two runs, got {audience!r}. Write a page for each run."
         )
+    called = _called(call)
+    if called is not None and (other is not None or (out is None and audience == "everybody")):
+        raise InvalidParameterError(
+            f"`--call` must come with --out or --for decision, and with one run, got {call!r} without. The page in the "
+            "run's folder is compared by `graycert verify`; write one elsewhere."
+        )
     own = out is None and other is None and audience == "everybody"
     page = check_file(_place(run, other, audience) if out is None else out, overwrite=overwrite or own, suffixes=HTML)
-    text = _page(run, other, audience)
+    text = _page(run, other, audience, called)
     write_file(page, lambda path: _write(path, text))
     Console(as_json=json).result(f"Written: {page}", {"command": "report", "files": [str(page)]})
     return 0
@@ -58,7 +67,23 @@ def _place(run: Path, other: Path | None, audience: Audience) -> Path:
     return folder / "report.html" if audience == "everybody" else folder.parent / f"{folder.name}-decision.html"
 
 
-def _page(run: Path, other: Path | None, audience: Audience) -> str:
+def _called(call: str | None) -> tuple[str, str] | None:
+    """Return the words for one node and for several.
+
+    Raises:
+        InvalidParameterError: If there are not two.
+    """
+    if call is None:
+        return None
+    words = [word.strip() for word in call.split(",")]
+    if len(words) != 2 or not all(words):
+        raise InvalidParameterError(
+            f"`--call` must be two words, for one and for several, such as account,accounts, got {call!r}."
+        )
+    return words[0], words[1]
+
+
+def _page(run: Path, other: Path | None, audience: Audience, called: tuple[str, str] | None) -> str:
     from graycert.runs.page import render_document, render_report
     from graycert.runs.store import load_run
 
@@ -71,10 +96,10 @@ def _page(run: Path, other: Path | None, audience: Audience) -> str:
     if audience == "decision":
         from graycert.runs.decision import decision
 
-        return render_document(decision(certificates))
+        return render_document(decision(certificates, called=called))
     from graycert.runs.view import report_view
 
-    return render_report(report_view(certificates))
+    return render_report(report_view(certificates, called=called))
 
 
 def _write(path: Path, text: str) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from graycert.certificates import Certificates
 from graycert.runs.checklist import assumptions
-from graycert.runs.claim import NOT_PROVED, claim
+from graycert.runs.claim import NOT_PROVED, Called, claim, withstood
 from graycert.runs.cost import cost_paragraphs, warnings_of
 from graycert.runs.next_steps import next_steps
 from graycert.runs.page.document import Document, Section
@@ -19,12 +19,17 @@ NAMED = 5
 """Nodes to watch that are named."""
 
 
-def decision(c: Certificates) -> Document:
-    """Return a result as one page of sentences."""
+def decision(c: Certificates, *, called: Called | None = None) -> Document:
+    """Return a result as one page of sentences.
+
+    Args:
+        c: A result.
+        called: What readers call a node and nodes in the claim; None for these words.
+    """
     graph = c.setup.provenance.get("graph")
     name = graph.get("name") if isinstance(graph, dict) else None
     sections = (
-        Section(title="What is safe", paragraphs=(*claim(c, min(1, _last(c))), *_further(c))),
+        Section(title="What is safe", paragraphs=(*claim(c, min(1, _last(c)), called), *_further(c, called))),
         Section(title="What is not", paragraphs=_open(c)),
         Section(title="What it costs", paragraphs=cost_paragraphs(c)),
         Section(title="Whom to watch", paragraphs=_watch(c)),
@@ -42,7 +47,7 @@ def _last(c: Certificates) -> int:
     return len(shown_rows(c)) - 1
 
 
-def _further(c: Certificates) -> list[str]:
+def _further(c: Certificates, called: Called | None) -> list[str]:
     """Say how many hold against more hostile ones."""
     holds = {
         budget: int(np.count_nonzero(c.radius >= np.minimum(budget, c.num_eligible)))
@@ -53,7 +58,7 @@ def _further(c: Certificates) -> list[str]:
         return []
     proved = "" if c.setup.the_rule.is_sound else NOT_PROVED
     return [
-        f"{proved}{count:,} ({percent(count, len(c))}) hold {c.setup.threat.against(budget)}."
+        f"{proved}{count:,} ({percent(count, len(c))}) hold {withstood(c, budget, called)}."
         for budget, count in holds.items()
     ]
 

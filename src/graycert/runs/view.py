@@ -10,6 +10,7 @@ from graycert._phases import time_in_words
 from graycert.certificates import Certificates
 from graycert.metrics.cost import COST_RADII
 from graycert.runs.checklist import FILES_IN_WORDS, REDONE, assumptions
+from graycert.runs.claim import Called
 from graycert.runs.cost import cost, cost_paragraphs, cost_tables, warnings_of
 from graycert.runs.floor import LABEL, floor_of_run
 from graycert.runs.next_steps import next_steps
@@ -28,10 +29,15 @@ from graycert.runs.words import (
 from graycert.setup import Setup
 
 
-def report_view(certificates: Certificates) -> ReportView:
-    """Return the plain values of the report page."""
+def report_view(certificates: Certificates, *, called: Called | None = None) -> ReportView:
+    """Return the plain values of the report page.
+
+    Args:
+        certificates: A result.
+        called: What readers call a node and nodes in the claim; None for these words, as in a run's own page.
+    """
     c = certificates
-    data = page_data(c)
+    data = page_data(c, called=called)
     return ReportView(
         title=_title(c),
         unit=c.setup.threat.unit,
