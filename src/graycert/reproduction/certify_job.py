@@ -11,7 +11,6 @@ from graycert.reproduction.lab import Lab
 from graycert.reproduction.settings import AnyTraining, Conclusion, Count, DrawSettings, SmoothingSettings
 
 if TYPE_CHECKING:
-    from graycert.audit import AuditReport
     from graycert.certificates import Certificates
 
 TestGraph = Literal["as it is", "diffusion", "trees"]
@@ -71,9 +70,8 @@ class CertifyJob(Job):
         data = _sparsified(part.data, self.test_graph, targets, self.model)
         widest = min(self.conclusions, key=lambda each: each.min_distance)
         neediest = max(self.conclusions, key=lambda each: RULES[each.rule].needs == "predictions")
-        model, audit = self._model(lab)
         certificates = graycert.certify(
-            model,
+            lab.model(self.model),
             data,
             targets=targets,
             smoothing=self._smoothing(lab),
@@ -82,7 +80,6 @@ class CertifyJob(Job):
             max_radius=self.max_radius,
             seed=self.model.seed if self.seed is None else self.seed,
             num_layers=self.model.num_layers,
-            audit=audit,
             execution=graycert.Execution(say=silent),  # a setting that certifies nothing is a result, not a warning
             **neediest.terms(),
         )
@@ -96,10 +93,6 @@ class CertifyJob(Job):
                 values["together"] = found.against_one_adversary(data, each.budgets).num_robust
             arrays |= {f"{each.name}/{name}": value for name, value in values.items()}
         return arrays
-
-    def _model(self, lab: Lab) -> "tuple[Any, AuditReport | None]":
-        """Return the model, and the report of its audit if there is one already."""
-        return lab.model(self.model), None
 
     def _smoothing(self, lab: Lab) -> Any:
         """Return what the model is smoothed over."""

@@ -29,7 +29,6 @@ class Lab:
         self.results = Results(self.folder / "results")
         self.graph = lru_cache(maxsize=8)(self._load)
         self._split = lru_cache(maxsize=16)(self._make_split)
-        self.audited = lru_cache(maxsize=2)(self._audited)
 
     def do(self, job: Job) -> Arrays:
         """Return the result of a job, from its file if it was done, and the ``seconds`` that it took."""
@@ -76,14 +75,6 @@ class Lab:
         file = self._model_file(settings)
         for suffix in (".safetensors", ".json", ".lock"):
             file.with_suffix(suffix).unlink(missing_ok=True)
-
-    def _audited(self, settings: TrainedModel, part: str) -> tuple[Any, Any]:
-        """Return a trained model, and the report of its audit on the graph of a part of its split."""
-        from graycert.audit import audit_model
-
-        model, found = self.model(settings), getattr(self.split(settings), part)
-        report = audit_model(model, found.data, targets=found.nodes.numpy(), seed=settings.seed)
-        return model, report
 
     def _model_file(self, settings: TrainedModel) -> Path:
         return self.folder / "models" / f"{settings.key}.safetensors"

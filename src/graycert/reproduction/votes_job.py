@@ -11,7 +11,6 @@ from graycert.reproduction.lab import Lab
 from graycert.reproduction.settings import Conclusion
 
 if TYPE_CHECKING:
-    from graycert.audit import AuditReport
     from graycert.certificates import Certificates
 
 
@@ -25,10 +24,6 @@ class VotesJob(CertifyJob):
     job: ClassVar[str] = "certify-votes"
 
     spread_labels: bool = False
-
-    def _model(self, lab: Lab) -> "tuple[Any, AuditReport | None]":
-        """Return the model, audited once for all settings that are compared."""
-        return lab.audited(self.model, self.part)
 
     def _smoothing(self, lab: Lab) -> Any:
         made = super()._smoothing(lab)
