@@ -15,6 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from targets_page import draw_targets, targets_section
+
 Record = dict[str, Any]
 Results = dict[str, list[Record]]
 
@@ -38,14 +40,16 @@ def main() -> None:
     plots.mkdir(parents=True, exist_ok=True)
     save(draw_sampling(results["growth"]), plots / "sampling.svg")
     save(draw_bounds(results["bounds"]), plots / "bounds.svg")
+    if results["targets"]:
+        save(draw_targets(results["targets"], curves), plots / "targets.svg")
     options.out.write_text(page(results, plots.name), encoding="utf-8")
     print(f"Wrote {options.out} and {plots}/*.svg")
 
 
 def load(folder: Path) -> Results:
-    """Return the records of every script; only the large run may be missing."""
-    results: Results = {"large": []}
-    for name in (*SCRIPTS, "large"):
+    """Return the records of every script; only those of large graphs may be missing."""
+    results: Results = {"large": [], "targets": []}
+    for name in (*SCRIPTS, *results):
         file = folder / f"{name}.json"
         if file.exists():
             stored = json.loads(file.read_text(encoding="utf-8"))
@@ -66,6 +70,7 @@ def page(results: Results, plots: str) -> str:
         certificate(results),
         threads(results["sampling"]),
         growth(results["growth"], plots),
+        targets_section(results["targets"], markdown, plots),
         large(results["large"]),
         whole_certificates(results["certify"]),
         foreign_models(results["foreign_models"]),

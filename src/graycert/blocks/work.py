@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graycert._memory import give_back
 from graycert._phases import Phases
 from graycert.problem import Problem
 from graycert.setup import Setup
@@ -37,9 +38,11 @@ def certified(problem: Problem) -> Outcome:
     with problem.phases("bounds"):
         found = with_degrees(problem, method.from_graph(problem))
     problem = as_far_as_looked(problem, found)
+    give_back()
     with problem.phases("draws"):
         setup, drawn = method.draw(problem, found)
     problem = problem.with_setup(**vars(setup))
+    give_back()
     with problem.phases("cost"):
         found = with_distances(problem, found, drawn)
     with problem.phases("conclusion"):
