@@ -92,6 +92,10 @@ def test_series_have_the_settings_of_the_figure_unless_they_say_otherwise():
         ({"mlp_floor": True}, "normalised accuracy"),
         ({"mlp_floor": True, "quantity": "certified accuracy"}, "whole_field"),
         ({"mlp_floor": True, "quantity": "normalised accuracy", "skip": False, "min_distance": 0}, "trusted"),
+        (
+            {"distilled_floor": True, "quantity": "normalised accuracy", "skip": False, "min_distance": 0},
+            "`distilled_floor` needs trusted",
+        ),
         ({"mlp_floor": True, "quantity": "normalised accuracy", "seres": 1}, "seres"),
     ],
 )
@@ -171,6 +175,15 @@ def test_the_floor_is_flat_and_each_panel_has_one(tmp_path):
     assert lines["panel"].tolist() == ["distance >= 1"] * 3 + ["distance 2"] * 3
     assert lines["share"].tolist() == [0.75] * 6
     assert kind.measures(tables)["distance 2, MLP: clean accuracy"] == 0.75
+
+
+def test_the_distilled_floor_is_computed_and_drawn_beside_the_mlp():
+    found = curves(
+        **{"quantity": "certified accuracy", "denominator": "whole_field", "seeds": (0,), "curves": DISTANCES[:1]},
+        **{"mlp_floor": True, "distilled_floor": True},
+    )
+    assert [each.label for each in found.all_curves] == [DISTANCES[0]["label"], "MLP", "distilled"]
+    assert {job.model.recipe for job in found.jobs()} >= {"mlp", "distilled"}
 
 
 @pytest.fixture(scope="module")

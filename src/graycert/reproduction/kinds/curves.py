@@ -19,6 +19,7 @@ from graycert.reproduction.methods import (
     AnyCurve,
     Curve,
     CurveSettings,
+    Distilled,
     Draws,
     InterceptionSettings,
     handed_down,
@@ -55,6 +56,7 @@ class Curves(CertifiedKind, InterceptionSettings):
             "Levine, local", "Levine, global".
         floors: Curves that are shown in every panel.
         mlp_floor: Also show the accuracy of an MLP, which holds at every ρ if the targets are trusted, in every panel.
+        distilled_floor: The same of a model of single nodes that is distilled from a GNN.
         background: Title of the panel whose curves are also shown, thin, in those of other methods.
     """
 
@@ -67,6 +69,7 @@ class Curves(CertifiedKind, InterceptionSettings):
     draws: dict[str, Draws] = Field(default_factory=dict)
     floors: tuple[AnyCurve, ...] = ()
     mlp_floor: bool = False
+    distilled_floor: bool = False
     background: str | None = None
 
     @model_validator(mode="before")
@@ -87,16 +90,17 @@ class Curves(CertifiedKind, InterceptionSettings):
 
     @model_validator(mode="after")
     def _floor_is_comparable(self) -> "Curves":
-        if not self.mlp_floor:
+        if not self._fixed_floors:
             return self
+        name = "mlp_floor" if self.mlp_floor else "distilled_floor"
         if not self._is_accuracy or not (self._is_normalised or self.denominator == "whole_field"):
-            raise ValueError("`mlp_floor` needs a normalised accuracy, or an accuracy with denominator 'whole_field'")
+            raise ValueError(f"`{name}` needs a normalised accuracy, or an accuracy with denominator 'whole_field'")
         if any(each.min_distance == 0 for each in self._compared):
-            raise ValueError("`mlp_floor` needs trusted targets: `min_distance` >= 1")
+            raise ValueError(f"`{name}` needs trusted targets: `min_distance` >= 1")
         methods = {each.look for each in self._compared}
         chosen = {(each.look, getattr(each, "num_targets", None)) for each in self._compared}
         if len({(each.split_settings(0), each.targets) for each in self._compared}) > 1 or len(chosen) > len(methods):
-            raise ValueError("`mlp_floor` needs the same targets in all curves (but methods may certify fewer of them)")
+            raise ValueError(f"`{name}` needs the same targets in all curves (but methods may certify fewer of them)")
         return self
 
     @model_validator(mode="after")
@@ -139,6 +143,13 @@ class Curves(CertifiedKind, InterceptionSettings):
         return self.quantity.endswith("accuracy")
 
     @property
+    def _fixed_floors(self) -> list[type[MLP] | type[Distilled]]:
+        """Floors without settings of their own."""
+        shown: list[tuple[bool, type[MLP] | type[Distilled]]]
+        shown = [(self.mlp_floor, MLP), (self.distilled_floor, Distilled)]
+        return [kind for wanted, kind in shown if wanted]
+
+    @property
     def _compares(self) -> bool:
         """Whether methods are told apart, and not only settings of one."""
         return len({each.look for each in self._compared}) > 1
@@ -159,11 +170,11 @@ class Curves(CertifiedKind, InterceptionSettings):
 
     @property
     def all_curves(self) -> list[Curve]:
-        """Return the curves of one panel after the other, each followed by the floors, the MLP last."""
+        """Return the curves of one panel after the other, each followed by the floors, those without settings last."""
         found: list[Curve] = []
         for panel in self._panels:
             own = [each for each in self._compared if each.panel == panel]
-            found += [*own, *([_mlp_beside(own[0])] if self.mlp_floor else [])]
+            found += [*own, *(_floor_beside(own[0], kind) for kind in self._fixed_floors)]
         return found
 
     def tables(self, results: "Results") -> "dict[str, pd.DataFrame]":
@@ -321,10 +332,11 @@ class Curves(CertifiedKind, InterceptionSettings):
         return looks
 
 
-def _mlp_beside(curve: Curve) -> MLP:
+def _floor_beside(curve: Curve, kind: type[MLP] | type[Distilled]) -> Curve:
     """Return the floor for the nodes that may be hostile to a curve, and all of its test nodes."""
     shared = {name: getattr(curve, name) for name in set(CurveSettings.model_fields) - {"num_targets"}}
-    return MLP(method="mlp", label=MLP.family, panel=curve.panel, seeds=curve.seeds, **shared)
+    method: Any = kind.family.lower()
+    return kind(method=method, label=kind.family, panel=curve.panel, seeds=curve.seeds, **shared)
 
 
 _AVERAGED = {
