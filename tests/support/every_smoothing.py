@@ -78,6 +78,14 @@ CASES = {
         ),
         "threat": TRUSTED,
     },
+    "votes-takeover": {
+        "smoothing": graycert.BoundedVotes(gate=0.75),
+        "threat": graycert.NodeTakeoverThreat(trusted=np.arange(42) % 7 == 1),
+    },
+    "votes-takeover-out": {
+        "smoothing": graycert.BoundedVotes(vote="one-hot"),
+        "threat": graycert.NodeTakeoverThreat(chosen_edges="out", min_distance=0, max_injected=2),
+    },
     "features-only-takeover": {"smoothing": graycert.FeaturesOnly(), "threat": graycert.NodeTakeoverThreat()},
     "features-only-edges": {"smoothing": graycert.FeaturesOnly(), "threat": graycert.EdgeDeletionThreat()},
 }

@@ -158,9 +158,11 @@ def collective_text(certificates: Certificates) -> str:
         shown = ", ".join(map(str, limits[:MOST_GROUPS])) + (", ..." if len(limits) > MOST_GROUPS else "")
         held = f" (of {size:,} nodes in {len(limits):,} groups at most {shown} per group)"
     solver = " (with the solver's own bound: not checked)" if "milp" in found.proved_by else ""
+    drawn = certificates.setup.draws is not None
+    surely = "with probability at least 1 - α for all of this together" if drawn else "with certainty"
     return (
-        f"One adversary against all: if the same ρ untrusted nodes{held} are hostile for all targets, then, with "
-        f"probability at least 1 - α for all of this together, at least so many of the {len(certificates):,} "
+        f"One adversary against all: if the same ρ untrusted nodes{held} are hostile for all targets, then, {surely}, "
+        f"at least so many of the {len(certificates):,} "
         f"targets keep their prediction{solver}: {', '.join(counts)}. A target with a hostile node closer than the "
         "threat allows counts as lost."
     )

@@ -346,7 +346,7 @@ class Smoothing(Parameters, ABC):
         reason = (
             f"Nothing is proved about the smoothing '{cls.name}' against hostile nodes that choose their edges, "
             f"'{threat}': a single one between a target and others brings any number of honest messages with it, which "
-            "no bound of this smoothing counts. Use SubgraphVoting or FeaturesOnly, or leave edges alone "
+            "no bound of this smoothing counts. Use BoundedVotes, SubgraphVoting or FeaturesOnly, or leave edges alone "
             "(NodeFeatureThreat)."
         )
         return Cell(status="refused", slug="hostile-edges", reason=reason)

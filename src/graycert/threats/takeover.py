@@ -96,6 +96,11 @@ class NodeTakeoverThreat(Threat):
             return np.ones(num_nodes, dtype=np.bool_)
         return ~check_mask("trusted", self.trusted, num_nodes=num_nodes)
 
+    def eligible(self, sources: IntArray, distances: IntArray, *, num_nodes: int) -> BoolArray:
+        """Return which (source, distance) pairs the adversary may control, same shape as ``sources``."""
+        mask: BoolArray = (distances >= self.min_distance) & self.may_be_hostile(num_nodes)[sources]
+        return mask
+
     def num_eligible(self, targets: IntArray, *, num_nodes: int) -> IntArray:
         """Return how many nodes may be hostile to each target, new ones included, shape (num_targets,)."""
         eligible = self.may_be_hostile(num_nodes)

@@ -7,9 +7,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graycert._types import IntArray
+from graycert._types import BoolArray, IntArray
 from graycert.bounds.collective_program import GRID, FlipWeights
 from graycert.rules.collective import CollectiveCertificate, surviving_targets
+from graycert.smoothing.bounded_votes.ballots import ONE
+from graycert.smoothing.bounded_votes.certificate import Polls
 from graycert.smoothing.bounded_votes.shared_attack import most_falls
 
 _WIDE = 42  # bits: beyond them a product with GRID would leave int64
@@ -56,6 +58,44 @@ class Contest:
         return FlipWeights.weighed(
             self.nodes[useful], weights[useful], decisive=self.decisive, radius=max(self.radius, 0)
         )
+
+
+def contests(polls: Polls, *, untrusted: BoolArray, own: IntArray, radius: IntArray) -> list[Contest]:
+    """Return what hostile nodes can do to each target of a poll.
+
+    Args:
+        polls: Who votes on what; eligible voters are those that the threat allows to be hostile.
+        untrusted: Which voters may be hostile at all, however close, shape (num_targets, most_voters).
+        own: The target where it counts its own scores in full and may be hostile to others, else -1, shape
+            (num_targets,).
+        radius: Certified radius of each target, at least the number of all eligible voters where these do not suffice.
+    """
+    made = []
+    scores = np.stack([_scores(polls, row) for row in range(polls.offsets.shape[0])])
+    for row, y in enumerate(scores.argmax(axis=1).tolist()):
+        counted = (polls.voters[row] >= 0) & (polls.weights[row] > 0)
+        hostile, near = counted & polls.eligible[row], counted & untrusted[row] & ~polls.eligible[row]
+        nodes = polls.voters[row][hostile].astype(np.int64)
+        units, votes = polls.weights[row][hostile], polls.ballots[nodes].astype(np.int64)
+        made.append(
+            Contest(
+                prediction=y,
+                needs=scores[row, y] - scores[row] + (y < np.arange(scores.shape[1])),
+                nodes=nodes,
+                weights=ONE * units,
+                hits=units[:, None] * (ONE + votes[:, [y]] - votes),
+                decisive=np.append(polls.voters[row][near], own[row : row + 1][own[row] >= 0]).astype(np.int64),
+                radius=int(radius[row]),
+            )
+        )
+    return made
+
+
+def _scores(polls: Polls, row: int) -> IntArray:
+    counted = polls.voters[row] >= 0
+    votes = polls.ballots[polls.voters[row][counted]].astype(np.int64)
+    total: IntArray = polls.offsets[row] + polls.weights[row][counted] @ votes
+    return total
 
 
 def against_one_adversary(

@@ -8,23 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray
+from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.models.row_probabilities import row_probabilities, sees_rows_alone
 from graycert.problem import Problem, classified
+from graycert.rules import CollectiveCertificate
 from graycert.setup import Setup
 from graycert.smoothing.bounded_votes.ballots import ONE, ballots
 from graycert.smoothing.bounded_votes.certificate import Polls, certify_polls, worst_sets
+from graycert.smoothing.bounded_votes.collective import against_one_adversary, contests
 from graycert.smoothing.bounded_votes.label_propagation import propagated_labels
 from graycert.smoothing.bounded_votes.parameters import BoundedVotes
+from graycert.smoothing.bounded_votes.takeover import UNLIMITED
+from graycert.smoothing.bounded_votes.under_takeover import certify_takeover, refuse_chosen_voters
 from graycert.smoothing.bounded_votes.voters import (
     Voters,
+    voters_by_edges,
     voters_by_pagerank,
     voters_by_walks,
     voters_by_weights,
 )
+from graycert.smoothing.edge_by_edge import refuse_steps_as_a_whole
 from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
+from graycert.threats import NodeFeatureThreat, NodeTakeoverThreat
 
 OWN_FLOOR = 1e-6
 LABEL_FLOOR = 0.02
@@ -47,6 +55,7 @@ class BoundedVotesMethod(Method):
 
     def refuse(self, problem: Problem) -> None:
         """Refuse a target that may be hostile but counts in full, and a model that moves messages."""
+        refuse_chosen_voters(problem)
         exposed = problem.exposed()
         if _votes(problem).target_votes is False and bool(exposed.any()):
             raise UnsoundSetupError(
@@ -64,9 +73,13 @@ class BoundedVotesMethod(Method):
         hostile = smoothing.target_votes
         if hostile is None:
             hostile = bool(problem.exposed().any())
-        gamma = smoothing.gamma if hostile else smoothing.weight_of_all_votes
-        problem = problem.with_setup(smoothing=dataclasses.replace(smoothing, target_votes=hostile, gamma=gamma))
         self.refuse(problem)
+        gamma = smoothing.gamma if hostile else smoothing.weight_of_all_votes
+        voters = smoothing.voters
+        if voters is None:
+            voters = "in-neighbours" if isinstance(problem.threat, NodeTakeoverThreat) else "walks"
+        known = dataclasses.replace(smoothing, target_votes=hostile, gamma=gamma, voters=voters)
+        problem = problem.with_setup(smoothing=known)
         if problem.audit is None and sees_rows_alone(problem.model):
             return problem.with_setup(num_layers=None, num_layers_assumed=False)
         found, report = audited(problem)
@@ -81,13 +94,17 @@ class BoundedVotesMethod(Method):
 
     def from_graph(self, problem: Problem) -> FromGraph:
         """Choose voters, and count those that may be hostile."""
+        refuse_steps_as_a_whole(problem)
         _check_labels(problem)
         voters = _voters(problem)
-        eligible = _eligible(problem, _with_target(problem, voters))
+        if isinstance(problem.threat, NodeTakeoverThreat):
+            counts = problem.threat.num_eligible(problem.targets, num_nodes=problem.setup.num_nodes)
+        else:
+            counts = _eligible(problem, _with_target(problem, voters)).sum(axis=1)
         return FromGraph(
             arrays={
                 "voters": voters,
-                "num_eligible": eligible.sum(axis=1).astype(np.int64),
+                "num_eligible": counts.astype(np.int64),
                 "receptive_field_size": 1 + (voters >= 0).sum(axis=1).astype(np.int64),
             }
         )
@@ -109,6 +126,8 @@ class BoundedVotesMethod(Method):
     def conclude(self, problem: Problem, found: FromGraph, drawn: Mapping[str, NDArray[Any]]) -> Arrays:
         """Count votes, and how many of them it takes."""
         polls = _polls(problem, cast("Voters", found.arrays["voters"]), drawn)
+        if isinstance(problem.threat, NodeTakeoverThreat):
+            return certify_takeover(polls, _per_voter(problem, drawn), found.arrays["num_eligible"], problem.threat)
         made = certify_polls(polls)
         arrays = {
             "prediction": made.prediction,
@@ -120,6 +139,27 @@ class BoundedVotesMethod(Method):
             whole = made.radius >= found.arrays["num_eligible"]
             arrays["attackers"] = worst_sets(polls, np.where(whole, 0, made.radius + 1))
         return arrays
+
+    def against_one_adversary(
+        self, problem: Problem, certificates: Certificates, *, budgets: IntArray, **options: Any
+    ) -> CollectiveCertificate:
+        """Let one set of hostile nodes vote once, on all targets."""
+        voters = cast("Voters", certificates.every_array()["voters"][1])
+        polls = _polls(problem, voters, certificates.adds)
+        hostile = NodeFeatureThreat(trusted=getattr(problem.threat, "trusted", None))
+        anywhere = problem.with_setup(threat=hostile)
+        return against_one_adversary(
+            contests(
+                polls,
+                untrusted=_eligible(anywhere, polls.voters),
+                own=_read_in_full(problem),
+                radius=np.where(certificates.whole_field, UNLIMITED, certificates.radius),
+            ),
+            num_nodes=problem.setup.num_nodes,
+            budgets=budgets,
+            one_hot=_votes(problem).vote == "one-hot",
+            **options,
+        )
 
 
 def _votes(problem: Problem) -> BoundedVotes:
@@ -165,6 +205,8 @@ def _voters(problem: Problem) -> Voters:
         return voters_by_weights(
             smoothing.voters, problem.targets, num_nodes=adjacency.num_nodes, num_voters=smoothing.num_voters
         )
+    if smoothing.voters == "in-neighbours":
+        return voters_by_edges(adjacency, problem.targets)
     if smoothing.voters == "pagerank":
         return voters_by_pagerank(
             adjacency,
@@ -225,15 +267,36 @@ def _polls(problem: Problem, voters: Voters, drawn: Mapping[str, NDArray[Any]]) 
             weights=np.ones(all_voters.shape, dtype=np.int64),
         )
     offsets += np.log(own + OWN_FLOOR)
-    sizes = np.maximum((voters >= 0).sum(axis=1), 1)[:, None]
-    scaled = np.rint(ONE * offsets * sizes / smoothing.weight_of_all_votes)
+    counted = _counted(voters, own, gate=smoothing.gate)
+    if smoothing.voters == "in-neighbours":
+        shares = 1.0 + (counted * (voters >= 0)).sum(axis=1)[:, None]
+        scaled = shares * np.rint(ONE * offsets / smoothing.weight_of_all_votes)
+    else:
+        sizes = np.maximum((voters >= 0).sum(axis=1), 1)[:, None]
+        scaled = np.rint(ONE * offsets * sizes / smoothing.weight_of_all_votes)
     return Polls(
         offsets=_whole(scaled),
         voters=voters,
         eligible=_eligible(problem, voters),
         ballots=drawn["ballots"],
-        weights=_counted(voters, own, gate=smoothing.gate),
+        weights=counted,
     )
+
+
+def _per_voter(problem: Problem, drawn: Mapping[str, NDArray[Any]]) -> IntArray:
+    """Return what each voter adds to the offsets: as much as the target's own scores are."""
+    own = drawn.get("own_probabilities")
+    if own is None:
+        return np.zeros((problem.targets.size, problem.setup.num_classes), dtype=np.int64)
+    return _whole(np.rint(ONE * np.log(own + OWN_FLOOR) / _votes(problem).weight_of_all_votes))
+
+
+def _read_in_full(problem: Problem) -> IntArray:
+    """Return the targets that count their own scores in full and may be hostile to others, -1 for each other one."""
+    trusted = getattr(problem.threat, "trusted", None)
+    may_be = np.ones(problem.setup.num_nodes, dtype=np.bool_) if trusted is None else ~trusted
+    in_full = may_be[problem.targets] & (not _votes(problem).target_votes)
+    return np.where(in_full, problem.targets, -1)
 
 
 def _counted(voters: Voters, own: FloatArray, *, gate: float | None) -> IntArray:

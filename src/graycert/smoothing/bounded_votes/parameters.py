@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from graycert.setup import Setup
 
 VOTES = ("soft", "one-hot")
-RANKINGS = ("walks", "pagerank")
+RANKINGS = ("walks", "pagerank", "in-neighbours")
 ONE_VOTE = 2**20
 MOST_VOTERS = 2**20
 MOST_STEPS = 1_000
@@ -42,7 +42,7 @@ class BoundedVotes(Smoothing):
     $\lambda \log(l_c(v) + 0.02)$ to a in both cases.
 
     Args:
-        num_voters: Most voters M of a target, in [1, 2^20].
+        num_voters: Most voters M of a target, in [1, 2^20]; not used for in-neighbours, who all vote.
         gamma: Weight γ > 0 of all voters together, beside the target's own scores; None for 2, or 1 with label
             propagation.
         gate: Confidence in (0, 1] from which on a target's own prediction stands, whatever others vote; None for never
@@ -50,9 +50,12 @@ class BoundedVotes(Smoothing):
         sharpen: Power T > 0 of probabilities in a vote; not used for one-hot votes.
         vote: "soft", or "one-hot" for the whole vote to the most probable class.
         voters: What ranks voters, from the structure alone: "walks", truncated random walks; "pagerank", approximate
-            personalised PageRank, for large graphs; or weights of your own, a SciPy sparse matrix (num_nodes,
-            num_nodes) with the weight of voter w for target v at [v, w], which must not be computed from features (kept
-            as float64 (3, num_entries): target, voter, weight). The M largest positive ones count, one vote each.
+            personalised PageRank, for large graphs; "in-neighbours", all of them, as hostile nodes that choose their
+            edges (`NodeTakeoverThreat`) require: then u = γ / (|V| + 1); None (default) walks, or in-neighbours where
+            the threat requires them, which is what a result stores; or weights of your own, a SciPy sparse matrix
+            (num_nodes, num_nodes) with the weight of voter w for target v at [v, w], which must not be computed from
+            features (kept as float64 (3, num_entries): target, voter, weight). The M largest positive ones count, one
+            vote each.
         walk_length: Steps of the walks, in [1, 1,000].
         decay: Weight of each further step of the walks, or 1 minus the restart probability of PageRank, in (0, 1).
         tolerance: Mass per in-degree from which on PageRank is pushed on, > 0.
@@ -77,7 +80,12 @@ class BoundedVotes(Smoothing):
 
     name = "votes"
     claims = (
-        Claim(threat="node-features", proofs={"exact": "bounded_votes"}, follows={"possible labels": "bounded_votes"}),
+        Claim(
+            threat="node-features",
+            proofs={"exact": "bounded_votes"},
+            follows={"possible labels": "bounded_votes", "one adversary": "bounded_votes_collective"},
+        ),
+        Claim(threat="node-takeover", proofs={"exact": "takeover"}, follows={"possible labels": "takeover"}),
     )
     draws_allowed = ()
     adds = (
@@ -145,7 +153,11 @@ class BoundedVotes(Smoothing):
     sharpen: float = parameter(default=2.0, help="Power of probabilities in a vote.", label="Power T", option=float)
     vote: str = parameter(default="soft", help="What a vote is: soft or one-hot.", label="Votes", option=str)
     voters: Any = parameter(
-        default="walks", help="What ranks voters: walks or pagerank.", label="Voters by", option=str, per="pair"
+        default=None,
+        help="Who votes, by walks, pagerank, or in-neighbours: all of them.",
+        label="Voters by",
+        option=str,
+        per="pair",
     )
     walk_length: int = parameter(default=6, help="Steps of the walks.", label="Steps of walks", option=int)
     decay: float = parameter(
@@ -176,7 +188,7 @@ class BoundedVotes(Smoothing):
             "gate": _gate(self.gate),
             "sharpen": check_positive("sharpen", self.sharpen),
             "vote": check_choice("vote", self.vote, VOTES),
-            "voters": _own_or_named(self.voters),
+            "voters": None if self.voters is None else _own_or_named(self.voters),
             "walk_length": check_integer("walk_length", self.walk_length, at_least=1, at_most=MOST_STEPS),
             "decay": check_open_unit("decay", self.decay),
             "tolerance": check_positive("tolerance", self.tolerance),
@@ -201,9 +213,10 @@ class BoundedVotes(Smoothing):
         unused = {
             *(_OWN_ALONE if self.target_votes else ()),
             *(("label_weight",) if self.label_propagation is None else ()),
-            *(("walk_length",) if not _is(self.voters, "walks") else ()),
+            *(("walk_length",) if self.voters is not None and not _is(self.voters, "walks") else ()),
             *(("tolerance",) if not _is(self.voters, "pagerank") else ()),
             *(("decay",) if isinstance(self.voters, np.ndarray) else ()),
+            *(("num_voters", "decay") if _is(self.voters, "in-neighbours") else ()),
             *(("sharpen",) if self.vote == "one-hot" else ()),
         }
         return {name: value for name, value in values.items() if name not in unused}, arrays
@@ -242,9 +255,12 @@ class BoundedVotes(Smoothing):
         """Say what is certified, to follow "the classifier"."""
         del setup
         votes = "a vote split by its probabilities" if self.vote == "soft" else "one vote for its most probable class"
-        ranked = {"walks": "random walks", "pagerank": "personalised PageRank"}
-        by = ranked[self.voters] if isinstance(self.voters, str) else "weights of the user's own"
-        who = f"up to {self.num_voters:,} other nodes, chosen by the structure alone ({by})"
+        ranked = {None: "random walks", "walks": "random walks", "pagerank": "personalised PageRank"}
+        if _is(self.voters, "in-neighbours"):
+            who = "all other nodes with an edge into it"
+        else:
+            by = "weights of the user's own" if isinstance(self.voters, np.ndarray) else ranked[self.voters]
+            who = f"up to {self.num_voters:,} other nodes, chosen by the structure alone ({by})"
         if self.target_votes:
             said = f"adds up one vote each of the target and {who}: {votes}, from each node's own features."
         else:
@@ -260,7 +276,7 @@ class BoundedVotes(Smoothing):
                 f" It also adds the labels of {number:,} training nodes, spread over the structure (weight "
                 f"{self.label_weight:g}): these labels, and which node is which, are trusted."
             )
-        made = " was" if isinstance(self.voters, str) else " and the weights of voters were"
+        made = " and the weights of voters were" if isinstance(self.voters, np.ndarray) else " was"
         return f"{said} Assumed: the structure{made} not made from features, and the model was trained on clean data."
 
     def chance(self, certificates: "Certificates") -> str:

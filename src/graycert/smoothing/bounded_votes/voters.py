@@ -7,10 +7,45 @@ from numpy.typing import NDArray
 
 from graycert._compilation import kernel
 from graycert._types import FloatArray, IntArray
+from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency
 
 Voters = NDArray[np.int32]
 """Nodes per target, heaviest first, padded with -1, int32, shape (num_targets, num_voters)."""
+
+
+MOST_PLACES = 2**30
+"""Of more places in a list of all in-neighbours none is made."""
+
+
+def voters_by_edges(adjacency: Adjacency, targets: IntArray) -> Voters:
+    """Return all in-neighbours of each target, the lowest first: however many there are, and no other node.
+
+    Args:
+        adjacency: The graph, whose edges are there once; loops do not count.
+        targets: Node indices, shape (num_targets,).
+
+    Raises:
+        InvalidParameterError: If the list would have more than 2^30 places, as next to a very large hub.
+
+    Example:
+        >>> from graycert.graph.toy_graphs import path_graph
+        >>> voters_by_edges(path_graph(4), np.array([0, 1]))
+        array([[ 1, -1],
+               [ 0,  2]], dtype=int32)
+    """
+    first, last = adjacency.indptr[targets], adjacency.indptr[targets + 1]
+    most = max(int((last - first).max(initial=0)), 1)
+    if targets.size * most > MOST_PLACES:
+        raise InvalidParameterError(
+            f"`targets` must have few enough in-neighbours together: {targets.size:,} targets, one with {most:,}, "
+            "would need more than 2^30 places. Certify large hubs on their own."
+        )
+    places = first[:, None] + np.arange(most)
+    there = places < last[:, None]
+    chosen: Voters = np.full(places.shape, -1, dtype=np.int32)
+    chosen[there] = adjacency.sources[places[there]]
+    return chosen
 
 
 def voters_by_walks(
