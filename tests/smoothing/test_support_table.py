@@ -26,7 +26,7 @@ EXAMPLES = {
     "sparse": {"p_plus": 0.01, "p_minus": 0.6},
     "subgraphs": {"num_subgraphs": 5},
     "features-only": {},
-    "votes": {"num_voters": 4},
+    "votes": {"gate": 0.9},
 }
 THREAT_EXAMPLES = {"node-features": {"min_distance": 1}, "node-takeover": {"max_injected": 3}}
 WITH_VALUES = graycert.NodeFeatureThreat(min_distance=1, hostile_edge_inputs=True)

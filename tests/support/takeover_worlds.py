@@ -80,7 +80,7 @@ def random_world(rng: np.random.Generator, *, largest: int = 5, **changes: Any) 
         shares = rng.multinomial(grid, rng.dirichlet(np.full(num_classes, 0.7), size=n))
         votes = shares.astype(np.int64) * (ONE // grid)
     own = rng.integers(-6, 7, size=(n, num_classes)) * (ONE // 2) * int(rng.integers(2))
-    scaled = own * int(rng.integers(2))
+    scaled = [own, 0 * own, rng.integers(-4, 5, size=own.shape) * (ONE // 2)][int(rng.integers(3))]
     world = World(
         edges=edges,
         votes=votes,

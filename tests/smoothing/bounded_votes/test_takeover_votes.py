@@ -89,7 +89,7 @@ def test_no_attack_within_the_radius_changes_a_prediction(threat):
         assert (after == found.prediction)[safe].all()
         held += int(safe.sum())
         changed += int((after != found.prediction).sum())
-    assert changed > 100
+    assert changed > 30
     assert held > 500
 
 
