@@ -3,9 +3,10 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -558,6 +559,33 @@ class Certificates:
         from graycert.runs.store import load_run
 
         return load_run(directory)
+
+    @classmethod
+    def resume(
+        cls,
+        folder: str | Path,
+        *,
+        data: Any = None,
+        model: "nn.Module | None" = None,
+        execution: Any = None,
+    ) -> "Certificates":
+        """Go on with a certification that was interrupted, from its folder; finished blocks are not computed again.
+
+        The result is that of an undisturbed call, which may also just be called again.
+
+        Args:
+            folder: What was given as ``Execution(folder=...)``, or ``RUN.unfinished`` of ``graycert certify --out
+                RUN``. It stays until you delete it.
+            data: The graph, where the folder does not say where it comes from.
+            model: The model, where graycert did not build it.
+            execution: An `Execution`: who works on what is left, e.g. with another number of workers.
+
+        Raises:
+            InvalidFileError: If it is no such folder, damaged, or in use.
+            InvalidParameterError: If graph or model are missing, or others.
+        """
+        resume = import_module("graycert.runs.resume").resume  # which knows all of graycert
+        return cast("Certificates", resume(folder, data=data, model=model, execution=execution))
 
     def classifier(
         self, model: "nn.Module | None" = None, *, ablation_token: "Tensor | None" = None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graycert.audit import AuditReport
 
 ENGINES = ("auto", "compiled", "torch")
-BACKENDS = ("threads", "processes")
+BACKENDS = ("threads", "processes", "dask")
 
 Say = Callable[[str], None]
 
@@ -46,9 +46,11 @@ class Execution:
             until you delete it. A folder of another call is refused. Default: nothing is kept.
         block_size: Targets per block; default as many as `memory` allows and little work is repeated. All targets are
             one block where none of ``folder``, ``workers`` and ``block_size`` is given.
-        backend: What blocks are worked on by: "threads" of this process, or "processes" of this machine.
+        backend: What blocks are worked on by: "threads" of this process, "processes" of this machine, or the workers of
+            a "dask" cluster.
         workers: How many blocks are worked on at once; default one with threads, as many as there are cores with
-            processes.
+            processes, all that the cluster has with Dask.
+        scheduler: Address of the Dask scheduler, such as "tcp://10.0.0.5:8786"; default a cluster of this machine.
 
     Raises:
         InvalidParameterError: If a value is out of its domain.
@@ -64,6 +66,7 @@ class Execution:
     block_size: int | None = None
     backend: str = "threads"
     workers: int | None = None
+    scheduler: str | None = None
 
     def __post_init__(self) -> None:
         """Check the domains."""
@@ -76,6 +79,10 @@ class Execution:
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), at_least=1)
         check_choice("backend", self.backend, BACKENDS)
+        if self.scheduler is not None and self.backend != "dask":
+            raise InvalidParameterError(
+                f'`scheduler` belongs to backend="dask", got it with {self.backend!r}. Leave it out, or choose "dask".'
+            )
 
     @property
     def in_blocks(self) -> bool:

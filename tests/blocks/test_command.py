@@ -79,6 +79,18 @@ def test_other_options_are_refused_by_name(capsys, folder, monkeypatch):
     assert not (folder / "run.unfinished").exists()
 
 
+def test_a_run_that_was_killed_while_clearing_up_is_written_again(capsys, folder, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr("graycert.cli.unfinished._remove", lambda _: None)
+        assert certify(capsys, *BLOCKS, "--out", "run").status == 0
+    before = files(folder / "run")
+    monkeypatch.setattr(work, "certified", lambda _: pytest.fail("computed twice"))
+    assert certify(capsys, "--out", "run").status == 0
+    assert files(folder / "run") == before
+    assert sorted(path.name for path in folder.iterdir()) == ["ring.npz", "run"]
+    assert certify(capsys, "--out", "run").status == 2
+
+
 def test_damaged_options_are_told(capsys, folder):
     (folder / "run.unfinished").mkdir()
     (folder / "run.unfinished" / "options.json").write_text("[]")

@@ -46,8 +46,13 @@ def star(num_nodes=640):
 
 
 def test_fields_that_are_apart_are_cut_and_shared_ones_are_not():
-    assert block_size(problem(apart()), workers=1, memory=PLENTY) == 640 // WANTED
-    assert block_size(problem(star()), workers=1, memory=PLENTY) == 640
+    many = 1_000 * WANTED
+    assert block_size(problem(apart(many)), workers=1, memory=PLENTY) == 1_000
+    assert block_size(problem(star(many)), workers=1, memory=PLENTY) == many
+
+
+def test_few_targets_are_one_block():
+    assert block_size(problem(apart()), workers=1, memory=PLENTY) == 640
 
 
 @pytest.mark.parametrize("graph", [apart, star])

@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 from filelock import FileLock
 
 import graycert
@@ -221,3 +222,37 @@ def test_processes_side_by_side(name):
 @pytest.mark.parametrize("name", ["interception", "until-decided", "event-aware"])
 def test_threads_side_by_side(name):
     assert_same(certified(name, block_size=2, workers=3), made(name))
+
+
+@pytest.mark.parametrize("name", ["interception", "until-decided", "arrays-and-trusted-nodes", "retention", "sparse"])
+def test_a_folder_says_how_to_go_on(tmp_path, counted, name):
+    certified(name, folder=tmp_path, block_size=5)
+    (tmp_path / "block-00001.npz").unlink()
+    counted.clear()
+    found = graycert.Certificates.resume(tmp_path, data=small_graph(), execution=graycert.Execution(say=lambda _: None))
+    assert_same(found, made(name))
+    assert counted == [5]
+
+
+def test_a_token_and_a_model_of_ones_own(tmp_path):
+    token = torch.full((small_graph().num_features,), 0.5)
+    arguments = {"data": small_graph(), "execution": graycert.Execution(say=lambda _: None)}
+    model = EndsWithRelu()
+    found = graycert.certify(
+        model,
+        small_graph(),
+        smoothing=graycert.InterceptionSmoothing(p_delete=0.3, p_ablate=0.3),
+        threat=graycert.NodeFeatureThreat(),
+        draws=graycert.Draws(num_selection=20, num_estimation=20),
+        num_layers=2,
+        ablation_token=token,
+        execution=graycert.Execution(folder=tmp_path, engine="torch", say=lambda _: None),
+    )
+    with pytest.raises(InvalidParameterError, match="`model` must be given"):
+        graycert.Certificates.resume(tmp_path, **arguments)
+    assert_same(graycert.Certificates.resume(tmp_path, model=model, **arguments), found)
+
+
+def test_nothing_to_go_on_with(tmp_path):
+    with pytest.raises(InvalidFileError, match="is no folder of an unfinished certification"):
+        graycert.Certificates.resume(tmp_path)

@@ -14,7 +14,7 @@ _REPEATED = 1.25  # messages of all blocks over those of all targets at once
 _REPEATED_BY_WORKERS = 1.5  # where blocks are worked on side by side
 _PART = 4  # of the memory is for what a block returns; drawing plans its own
 _CLASSES = 64  # as long as the model has not been called
-_FEWEST = 16  # targets
+_FEWEST, _FEWEST_ALONE = 16, 1_000  # targets; a block costs a second or two, whatever is in it
 
 
 def block_size(problem: Problem, *, workers: int, memory: int) -> int:
@@ -31,9 +31,9 @@ def block_size(problem: Problem, *, workers: int, memory: int) -> int:
     most = max(1, memory // workers // _PART // bytes_per_target(problem))
     fewest, wanted = -(-size // most), max(WANTED, 4 * workers)
     number = max(fewest, min(workers, size))
-    limit = _REPEATED if workers == 1 else _REPEATED_BY_WORKERS
+    limit, at_least = (_REPEATED, _FEWEST_ALONE) if workers == 1 else (_REPEATED_BY_WORKERS, _FEWEST)
     once = _messages(problem, size)
-    while 2 * number <= max(wanted, number) and size // (2 * number) >= _FEWEST:
+    while 2 * number <= max(wanted, number) and size // (2 * number) >= at_least:
         if _messages(problem, -(-size // (2 * number))) > limit * once:
             break
         number *= 2

@@ -4,11 +4,12 @@ import dataclasses
 from contextlib import AbstractContextManager, closing, nullcontext
 
 from graycert._progress import progress_bar
+from graycert.blocks.crews import Crew, hired
 from graycert.blocks.cutting import block_size
 from graycert.blocks.folder import BlockFolder, opened
 from graycert.blocks.joining import joined
 from graycert.blocks.work import Outcome
-from graycert.blocks.workers import finished, num_workers
+from graycert.blocks.workers import finished
 from graycert.errors import InvalidParameterError
 from graycert.problem import Problem
 from graycert.sampling.memory import default_budget
@@ -34,24 +35,24 @@ def certified_in_blocks(problem: Problem) -> Outcome:
             "`max_radius` must be a number where targets are certified in blocks, got None: how far to look depends on "
             "all targets. Pass one, such as 20."
         )
-    workers = num_workers(asked)
     memory = default_budget() if asked.memory is None else asked.memory
-    problem = dataclasses.replace(problem, execution=dataclasses.replace(asked, memory=_share(asked.memory, workers)))
-    size = block_size(problem, workers=workers, memory=memory)
-    with problem.phases("draws"), _folder(problem, size) as folder:
-        size = size if folder is None else folder.size
-        blocks = {
-            number: slice(start, start + size) for number, start in enumerate(range(0, problem.targets.size, size))
-        }
-        done = {} if folder is None else _kept(folder, problem, blocks)
-        _work(problem, blocks, done, folder, workers=workers)
+    with problem.phases("draws"), hired(asked) as crew:
+        share = None if asked.memory is None else max(1, memory // crew.workers)
+        problem = dataclasses.replace(problem, execution=dataclasses.replace(asked, memory=share))
+        size = block_size(problem, workers=crew.workers, memory=memory)
+        with _folder(problem, size) as folder:
+            size = size if folder is None else folder.size
+            starts = enumerate(range(0, problem.targets.size, size))
+            blocks = {number: slice(start, start + size) for number, start in starts}
+            done = {} if folder is None else _kept(folder, problem, blocks)
+            _work(problem, blocks, done, folder, crew)
     outcome = joined([done[number] for number in blocks])
     refuse_open_results(problem, outcome.arrays)
     return outcome
 
 
 def _work(
-    problem: Problem, blocks: dict[int, slice], done: dict[int, Outcome], folder: BlockFolder | None, *, workers: int
+    problem: Problem, blocks: dict[int, slice], done: dict[int, Outcome], folder: BlockFolder | None, crew: Crew
 ) -> None:
     """Do what is not done yet."""
     say, total = problem.execution.say, problem.targets.size
@@ -67,7 +68,7 @@ def _work(
     try:
         with (
             progress_bar("certifying", total=total, unit="targets", shown=shown) as advance,
-            closing(finished(problem, left, workers=workers)) as results,
+            closing(finished(problem, left, crew)) as results,
         ):
             advance(total - sum(_size(rows, total) for rows in left.values()))
             for number, outcome in results:
@@ -84,10 +85,6 @@ def _work(
 
 def _size(rows: slice, total: int) -> int:
     return len(range(*rows.indices(total)))
-
-
-def _share(memory: int | None, workers: int) -> int | None:
-    return None if memory is None else max(1, memory // workers)
 
 
 def _folder(problem: Problem, size: int) -> AbstractContextManager[BlockFolder | None]:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from graycert._phases import Phases
 from graycert.errors import InvalidParameterError
+from graycert.models.private_copy import private_copy
 from graycert.problem import Problem
 
 _LARGE = 2**18  # bytes, from which an array is a file of its own
@@ -25,8 +26,13 @@ _LARGE = 2**18  # bytes, from which an array is a file of its own
 class Sent(ABC):
     """A problem as workers get it."""
 
-    @abstractmethod
     def problem(self) -> Problem:
+        """Return the problem, with a model of its own, since models remember what they are called with."""
+        held = self.held()
+        return replace(held, model=private_copy(held.model))
+
+    @abstractmethod
+    def held(self) -> Problem:
         """Return the problem; a process that asks again gets the same one."""
 
 
@@ -34,13 +40,11 @@ class Sent(ABC):
 class Here(Sent):
     """A problem of this process."""
 
-    held: Problem
+    asked: Problem
 
-    def problem(self) -> Problem:
-        """Return it with a model of its own, since models remember what they are called with."""
-        from graycert.models.private_copy import private_copy
-
-        return replace(self.held, model=private_copy(self.held.model))
+    def held(self) -> Problem:
+        """Return it."""
+        return self.asked
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class InFiles(Sent):
 
     folder: str
 
-    def problem(self) -> Problem:
+    def held(self) -> Problem:
         """Return it, its large arrays mapped into memory."""
         return _read(self.folder)
 
@@ -60,7 +64,7 @@ class InBytes(Sent):
 
     content: bytes
 
-    def problem(self) -> Problem:
+    def held(self) -> Problem:
         """Return it."""
         return _unpacked(self.content)
 

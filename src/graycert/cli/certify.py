@@ -19,7 +19,7 @@ from graycert.cli.node_files import read_masks, read_nodes
 from graycert.cli.places import claimed, default_run, shown
 from graycert.cli.repetition import complete_options
 from graycert.cli.training import train_model
-from graycert.cli.unfinished import unfinished
+from graycert.cli.unfinished import place_of, unfinished
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.models.names import DEFAULT_TEACHER, PER_NODE
@@ -98,6 +98,7 @@ class _Asked:
             block_size=config.block_size,
             backend=config.backend,
             workers=config.workers,
+            scheduler=config.scheduler,
         )
         execution = _placed(config, execution)
         return cls(
@@ -122,13 +123,13 @@ def _run(config: CertifyConfig, console: Console) -> int:
     if distilling.distils(config.smoothing):
         config = distilling.with_teacher(config)
     asked = _Asked.by(config, console)
-    out = _destination(config)
+    out, replaced = _destination(config)
     asked.conditions.refuse_within(out)
     with claimed(out):
-        return _certified(config, asked, out, console)
+        return _certified(config, asked, out, console, replaced=replaced)
 
 
-def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console) -> int:
+def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console, *, replaced: bool) -> int:
     data = graphs.load(config, console)
     targets = config.targets or ("test" if data.get("y") is not None else "all")
     named = read_nodes(targets, data, flag="targets") if targets not in ("test", "all") else None
@@ -178,7 +179,7 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
                 "provenance": _provenance(config, data, chosen, targets, trained, options),
             },
         )
-        folder = _saved(certificates, out, overwrite=config.overwrite)
+        folder = _saved(certificates, out, overwrite=replaced)
         if chosen.is_builtin:
             _keep_model(chosen, certificates, folder)
         floors.keep(floor, folder)
@@ -239,11 +240,14 @@ def _threat(config: CertifyConfig, chosen: Chosen, *, skip: bool, masks: dict[st
     return made(chosen.threat, config, defaults={NodeFeatureThreat: {"min_distance": distance}}, **masks)
 
 
-def _destination(config: CertifyConfig) -> Path:
+def _destination(config: CertifyConfig) -> tuple[Path, bool]:
+    """Return the folder of the run, and whether a run there is replaced: also one whose clearing up was cut short."""
     from graycert.runs.store import check_destination
 
     with about("out"):
-        return check_destination(config.out or default_run("certify", config.graph), overwrite=config.overwrite)
+        out = Path(config.out or default_run("certify", config.graph)).expanduser().resolve()
+        replaced = config.overwrite or place_of(out).is_dir()
+        return check_destination(out, overwrite=replaced), replaced
 
 
 def _refuse(

@@ -260,14 +260,19 @@ class CertifyConfig(WeightsConfig):
         Field(description="Targets per block; finished blocks are kept. Default: from the memory budget."),
     ] = None
     backend: Annotated[
-        Literal["threads", "processes"],
+        Literal["threads", "processes", "dask"],
         IN_MACHINE,
-        Field(description="What works on blocks: threads of this process, or processes of this machine."),
+        Field(description="What works on blocks: this process, processes of this machine, or a Dask cluster."),
     ] = "threads"
     workers: Annotated[
         Count | None,
         IN_MACHINE,
-        Field(description="Blocks at once. Default: 1 with threads, else as many as there are cores."),
+        Field(description="Blocks at once. Default: 1 with threads, else as many as there are cores, or Dask workers."),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        IN_MACHINE,
+        Field(description="Address of the Dask scheduler. Default: a cluster of this machine."),
     ] = None
     out: Annotated[
         str | None,

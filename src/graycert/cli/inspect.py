@@ -60,7 +60,7 @@ def _graph(certificates: "Certificates", source: str | None, data_root: str | No
     from graycert.runs.verify import rebuild_graph
 
     try:
-        data = rebuild_graph(certificates, source=source, data_root=data_root)
+        data = rebuild_graph(certificates.setup, source=source, data_root=data_root)
         refuse_another_graph(certificates, data)
     except GraycertError as error:
         if source is not None:

@@ -16,7 +16,7 @@ from graycert.threats import THREATS
 
 WHERE = {
     *("out", "overwrite", "data_root", "fail_under", "junit"),
-    *("block_size", "backend", "workers"),
+    *("block_size", "backend", "workers", "scheduler"),
 }
 """Options that say where files are, who works, or what is asked of the result, and nothing about what is done."""
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,15 @@ def unfinished(out: Path, options: Mapping[str, Any], *, overwrite: bool) -> Ite
     except BaseException as error:
         _leave(run, error, fresh=before is None)
         raise
-    shutil.rmtree(run.folder, ignore_errors=True)
+    _remove(run.folder)
+
+
+def _remove(folder: Path) -> None:
+    """Take the folder's name away first, so that a part of it is never taken for an unfinished run."""
+    with suppress(OSError):
+        aside = folder.with_name(f".{folder.name}.done")
+        folder.replace(aside)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _read(file: Path) -> dict[str, Any] | None:

@@ -44,7 +44,7 @@ def verify(
     from graycert.runs.verify import rebuild_graph  # loads torch
     from graycert.runs.verify import verify as verify_run
 
-    data = rebuild_graph(certificates, source=graph, nodes=nodes, data_root=data_root)
+    data = rebuild_graph(certificates.setup, source=graph, nodes=nodes, data_root=data_root)
     conditions.check(certificates.setup, data)
     model = _model(run) if redraw else None
     if redraw:

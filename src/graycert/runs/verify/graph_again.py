@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from graycert.certificates import Certificates
 from graycert.data import load_graph, prepare_graph
 from graycert.data.preparation import STEPS
 from graycert.data.tables.options import TABLE_OPTIONS
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
+from graycert.setup import Setup
 
 
 def rebuild_graph(
-    certificates: Certificates,
+    setup: Setup,
     *,
     source: str | Path | None = None,
     nodes: str | Path | None = None,
@@ -21,7 +21,7 @@ def rebuild_graph(
     """Load and prepare the graph of a run again.
 
     Args:
-        certificates: A run, which names its graph and how it was prepared.
+        setup: That of a run, which names its graph and how it was prepared.
         source: Where the graph is now, if it has moved.
         nodes: Where its node table is now.
         data_root: Folder with graph files.
@@ -30,7 +30,7 @@ def rebuild_graph(
         InvalidFileError: If the graph cannot be read.
         InvalidParameterError: If neither the run nor ``source`` names a graph.
     """
-    named = certificates.setup.provenance.get("graph") or {}
+    named = setup.provenance.get("graph") or {}
     if not isinstance(named, Mapping):
         raise InvalidFileError(f"config.toml: `provenance.graph` must be a section, got {named!r}. Certify again.")
     if source is None:

@@ -60,7 +60,7 @@ def verify(
     """
     folder = Path(directory).expanduser()
     stored = Certificates.load(folder)
-    graph = data if data is not None else rebuild_graph(stored, data_root=data_root)
+    graph = data if data is not None else rebuild_graph(stored.setup, data_root=data_root)
     if is_heterogeneous(graph):
         model, graph, ablation_token = _of_types(stored, model, graph, ablation_token)
     validate_data(graph)
