@@ -51,7 +51,7 @@ class BoundedVotes(Smoothing):
         vote: "soft", or "one-hot" for the whole vote to the most probable class.
         voters: What ranks voters, from the structure alone: "walks", truncated random walks; "pagerank", approximate
             personalised PageRank, for large graphs; "in-neighbours", all of them, as hostile nodes that choose their
-            edges (`NodeTakeoverThreat`) require: then u = γ / (|V| + 1); None (default) walks, or in-neighbours where
+            edges (`NodeTakeoverThreat`) require: then $u = γ / (|V| + 1)$; None (default) walks, or in-neighbours where
             the threat requires them, which is what a result stores; or weights of your own, a SciPy sparse matrix
             (num_nodes, num_nodes) with the weight of voter w for target v at [v, w], which must not be computed from
             features (kept as float64 (3, num_entries): target, voter, weight). The M largest positive ones count, one
