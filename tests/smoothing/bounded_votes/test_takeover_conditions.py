@@ -36,6 +36,7 @@ def falls(
     ballot: Callable[[World, int], Ballot] = World.ballot,
     hostile: Callable[[World, int], Iterable[int]] = anyone_else,
     also: Callable[[World, Array, int], Iterable[Array]] = lambda world, edges, target: (),
+    worlds: Callable[[int], World] = lambda seed: random_world(np.random.default_rng([seed, 5]), largest=4),
     seeds: int = 150,
 ) -> tuple[int, int]:
     """Count targets that are certified against one node, and those of them that a single node changes.
@@ -45,11 +46,12 @@ def falls(
         ballot: What is handed to the certificate.
         hostile: Who attacks a target.
         also: What else is done to the edges.
+        worlds: The world of each seed.
         seeds: How many worlds.
     """
     certified = fallen = 0
     for seed in range(seeds):
-        world = random_world(np.random.default_rng([seed, 5]), largest=4)
+        world = worlds(seed)
         world = replace(world, per_voter=np.zeros_like(world.own))
         for target in range(world.num_nodes):
             clean = classify(world, world.edges, world.votes, target)
@@ -65,6 +67,12 @@ def falls(
                 for votes in lies(world, node)
             )
     return certified, fallen
+
+
+def with_a_single_suspect(seed: int) -> World:
+    """Five nodes at most, of which the first alone may be hostile."""
+    world = random_world(np.random.default_rng([seed, 5]), largest=5)
+    return replace(world, trusted=np.arange(world.num_nodes) > 0)
 
 
 def lies(world: World, node: int) -> Iterable[Array]:
@@ -157,7 +165,11 @@ CONDITIONS: dict[str, dict[str, Any]] = {
     "parallel edges count once": {"classify": five_parallel_edges},
     "the offset does not read the degree": reads(of_degree),
     "the offset does not read propagated labels": reads(of_labels),
-    "an offset scaled by the number of voters has its share per voter": {**reads(of_number_of_voters), "seeds": 400},
+    "an offset scaled by the number of voters has its share per voter": {
+        **reads(of_number_of_voters),
+        "worlds": with_a_single_suspect,
+        "seeds": 1_500,
+    },
     "voters are not capped": {"classify": first_alone, "ballot": ballot_of_first_alone, "seeds": 400},
     "every vote weighs one": {"classify": weighted},
     "the attackers may be any other nodes": {
