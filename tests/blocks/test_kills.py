@@ -3,12 +3,14 @@
 import random
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+import psutil
 import pytest
 
-from support.block_processes import NUM_TARGETS, PATIENCE, blocks_in, certified, running, wait_for
+from support.block_processes import NUM_TARGETS, PATIENCE, blocks_in, certified, running, wait_for, workers_of
 
 pytestmark = pytest.mark.processes
 
@@ -53,3 +55,21 @@ def test_the_driver_is_killed_at_ten_random_moments(tmp_path: Path) -> None:
             process.kill()
         kept = assert_kept(kept, folder)
     assert_goes_on_to_its_end(folder, kept)
+
+
+def test_workers_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
+    moments, folder = random.Random(5), tmp_path / "run"
+    kept: dict[str, tuple[int, int]] = {}
+    with running(folder, backend="processes", workers=2) as process:
+        for _ in range(KILLS):
+            had = len(kept)
+            wait_for(lambda had=had: len(blocks_in(folder)) > had and bool(workers_of(process)), process)
+            time.sleep(moments.random() / 100)
+            kept = assert_kept(kept, folder)
+            with suppress(IndexError, psutil.NoSuchProcess):
+                moments.choice(workers_of(process)).kill()
+        assert len(kept) < NUM_TARGETS, "it was finished before it was killed"
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    assert_kept(kept, folder)
+    assert results(Path(f"{folder}.run")) == undisturbed()
