@@ -6,9 +6,11 @@ STAMP := $(VENV)/installed
 
 .PHONY: demo test test-processes test-browser test-random test-all check docs bench bench-quick bench-large bench-targets bench-tighter clean
 
-demo: $(STAMP)  ## train on the embedded graph, certify its test nodes, write a report
+demo: $(STAMP)  ## certify a smoothed GNN, and votes of single nodes, on the embedded graph; write their reports
 	@$(BIN)/graycert certify --graph wordnet_nouns --model gcn --learning-rate 0.01 --max-epochs 200 \
-		--n0 200 --n1 1000 --out runs/demo --overwrite
+		--n0 200 --n1 1000 --out runs/demo --overwrite --brief
+	@$(BIN)/graycert certify --graph wordnet_nouns --smoothing votes --min-distance 1 --max-epochs 60 \
+		--out runs/demo-votes --overwrite --brief
 
 test: $(STAMP)  ## the default tests: CPU, offline
 	$(BIN)/python -m pytest -q -n 2 -m "not slow and not processes and not browser"

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import graycert
+from graycert.training import default_teacher
 from support.commands import FAST, run_command, write_graph, write_tables
 
 FEW = FAST[:2]
@@ -74,6 +75,26 @@ def test_the_same_command_gives_the_same_votes(capsys, tmp_path):
         assert run_command(capsys, "certify", *source).status == 0
         runs.append(graycert.Certificates.load(tmp_path / name))
     assert np.array_equal(runs[0].ballots, runs[1].ballots)
+
+
+@pytest.mark.parametrize("limits", [(), ("--max-epochs", "2")])
+def test_limits_that_are_given_are_those_of_teacher_and_student_also_when_repeated(capsys, tmp_path, limits):
+    graph, runs = write_graph(tmp_path / "toy.npz"), []
+    for name in ("first", "second"):
+        options = ("--graph", graph, *FEW, "--smoothing", "votes", *limits)
+        source = ("--config", tmp_path / "first" / "config.toml") if runs else options
+        assert run_command(capsys, "certify", *source, "--out", tmp_path / name, "--brief").status == 0
+        runs.append(graycert.Certificates.load(tmp_path / name).ballots)
+    assert np.array_equal(*runs)
+    split = graycert.inductive_split(graycert.load_graph(graph), seed=0, per_class=5)
+    said = {"max_epochs": 2} if limits else {}
+    teacher = default_teacher(split, seed=0, **said)
+    model = graycert.distill(split, teacher, seed=0, **said)
+    expected = graycert.certify(
+        model, split.test.data, targets=split.test.nodes, smoothing=graycert.BoundedVotes(),
+        threat=graycert.NodeFeatureThreat(),
+    )  # fmt: skip
+    assert np.array_equal(runs[0], expected.ballots)
 
 
 def test_train_distils_the_user_s_own_teacher(capsys, tmp_path):

@@ -112,7 +112,9 @@ def test_every_target_of_every_smoothing_is_explained(case):
         if c.whole_field[row]:
             assert "holds whatever all of them do together" in text
         elif c.radius[row] > 0:
-            assert f"{c.radius[row]}: it holds against any {c.radius[row]} hostile {c.setup.threat.unit}" in text
+            unit, radius = c.setup.threat.unit, c.radius[row]
+            whom = f"one hostile of the {unit}" if radius == 1 else f"{radius} hostile {unit}"
+            assert f"{radius}: it holds against any {whom};" in text
         if c.estimation_votes is not None and c.estimation_votes[row].any():
             assert f"{c.estimation_votes[row].max():,} for" in text
     for wrong in ("nobody", 40, -1):

@@ -204,19 +204,19 @@ def commands(block: Block) -> list[tuple[str, str]]:
     return [(command, "\n".join(output)) for command, output in found]
 
 
-def arguments(block: Block, command: str) -> list[str]:
-    """Return the arguments of a `graycert` command; of `make demo` those that the Makefile gives it."""
-    words = shlex.split(command, comments=True)
-    if words == ["make", "demo"]:
+def arguments(block: Block, command: str) -> list[list[str]]:
+    """Return the arguments of a `graycert` command, or of each that `make demo` runs."""
+    if shlex.split(command, comments=True) == ["make", "demo"]:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
         assert recipe is not None
-        words = shlex.split(recipe[1].replace("\\\n", " ").replace("@$(BIN)/", ""))
-    if not words or words[0] != "graycert":
+        command = recipe[1].replace("\\\n", " ").replace("@$(BIN)/", "")
+    found = [shlex.split(line, comments=True) for line in command.splitlines()]
+    if any(words[:1] != ["graycert"] for words in found):
         raise StaleError(
             f"{block}: only `graycert` can be run in a console block, got `{command}`. Others belong into sh."
         )
-    return words[1:]
+    return [words[1:] for words in found]
 
 
 def parse_command(block: Block, command: str) -> None:
@@ -226,7 +226,8 @@ def parse_command(block: Block, command: str) -> None:
     from graycert.cli.main import build_app
 
     try:
-        build_app().parse_args(arguments(block, command), exit_on_error=False, print_error=False)
+        for words in arguments(block, command):
+            build_app().parse_args(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         raise StaleError(f"{block}: `{command}`: {error}") from error
 
@@ -243,7 +244,8 @@ def _run(command: str) -> tuple[int, str, str]:
             return both.write(text)
 
     with contextlib.redirect_stdout(Twice()), contextlib.redirect_stderr(both):
-        status = main(arguments(Block(page="", line=0, language="console", text=""), command))
+        every = arguments(Block(page="", line=0, language="console", text=""), command)
+        status = next(filter(None, map(main, every)), 0)
     return status, both.getvalue(), out.getvalue()
 
 

@@ -160,6 +160,8 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
         targets=targets,
         floor=floors.option_of(config),
     )
+    if chosen.distils:
+        options = distilling.without_unsaid(config, options)
     floor = floors.choose(config, data, split, console)
     with unfinished(out, options, overwrite=config.overwrite) as run:
         trained = None
@@ -184,7 +186,7 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
             _keep_model(chosen, certificates, folder)
         floors.keep(floor, folder)
     judgement = asked.conditions.judge(certificates, suite=f"graycert certify {shown(folder)}")
-    _tell(certificates, folder, judgement, console)
+    _tell(certificates, folder, judgement, console, brief=config.brief)
     return judgement.tell()
 
 
@@ -322,20 +324,23 @@ def _keep_model(chosen: models.ChosenModel, certificates: "Certificates", folder
     save_model(chosen.module, folder / "model.safetensors", notes=notes)
 
 
-def _tell(certificates: "Certificates", folder: Path, judgement: Judgement, console: Console) -> None:
+def _tell(certificates: "Certificates", folder: Path, judgement: Judgement, console: Console, *, brief: bool) -> None:
     from graycert._phases import time_in_words
+    from graycert.runs.brief import brief_summary
     from graycert.runs.words import summary_record
 
     files = sorted(str(path) for path in folder.iterdir())
-    text = "\n".join(
-        [
+    said = (
+        [brief_summary(certificates), "", f"Everything else: {shown(folder / 'report.html')}"]
+        if brief
+        else [
             certificates.summary(),
             "",
             f"Written to {shown(folder)}:",
             *(f"  {Path(file).name}" for file in files),
-            *judgement.lines,
         ]
     )
+    text = "\n".join([*said, *judgement.lines])
     record = {"command": "certify", "out": str(folder), "files": files, "summary": summary_record(certificates)}
     record |= {"seconds": dict(certificates.seconds), **judgement.record}
     console.say(f"certified in {time_in_words(certificates.seconds)}")

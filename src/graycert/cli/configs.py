@@ -279,6 +279,9 @@ class CertifyConfig(WeightsConfig):
         Field(description="Run directory; an interrupted run goes on. Default: runs/certify-GRAPH-TIME."),
     ] = None
     overwrite: Annotated[bool, NO_NEGATIVE, Field(description="Replace an earlier run directory.")] = False
+    brief: Annotated[
+        bool, NO_NEGATIVE, Field(description="Print what it costs and certifies in sentences; tables are in the run.")
+    ] = False
     fail_under: Annotated[
         list[str] | None, Parameter(group=GROUPS["Conditions"], negative=()), Field(description=FAIL_UNDER)
     ] = None

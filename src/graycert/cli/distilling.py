@@ -11,6 +11,9 @@ from graycert.cli.training import train_model
 from graycert.models.names import DEFAULT_TEACHER, PER_NODE, is_own
 from graycert.smoothing import SMOOTHINGS
 
+_OF_STUDENTS = ("max_epochs", "patience")
+_OF_TEACHERS = (*_OF_STUDENTS, "learning_rate", "weight_decay")
+
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig)
 
 
@@ -46,12 +49,19 @@ def distilled(
     started, record = time.perf_counter(), None
     if teacher is None:
         console.say("training a teacher")
-        module = default_teacher(split, seed=config.seed, progress=console.progress)
+        module = default_teacher(split, seed=config.seed, progress=console.progress, **_said(config, *_OF_TEACHERS))
     else:
         module = teacher.module
         record = train_model(config, module, split, console) if teacher.needs_training else teacher.notes
     console.say("distilling it into a model of single nodes")
-    student = distill(split, module, edge_inputs=config.edge_inputs, seed=config.seed, progress=console.progress)
+    student = distill(
+        split,
+        module,
+        edge_inputs=config.edge_inputs,
+        seed=config.seed,
+        progress=console.progress,
+        **_said(config, *_OF_STUDENTS),
+    )
     found = {
         "distilled_from": config.model,
         "seed": config.seed,
@@ -61,6 +71,18 @@ def distilled(
     }
     console.say(told(found))
     return student, {**found, "teacher": record} if record else found
+
+
+def without_unsaid(config: TrainingConfig, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options without those that were not given and for which distillation has defaults of its own."""
+    return {
+        name: value for name, value in options.items() if name not in _OF_TEACHERS or name in config.model_fields_set
+    }
+
+
+def _said(config: TrainingConfig, *names: str) -> dict[str, Any]:
+    """Return the options of these names that were given; where none was, distillation has defaults of its own."""
+    return {name: getattr(config, name) for name in names if name in config.model_fields_set}
 
 
 def told(record: dict[str, Any]) -> str:

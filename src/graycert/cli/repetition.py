@@ -15,7 +15,7 @@ from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
 
 WHERE = {
-    *("out", "overwrite", "data_root", "fail_under", "junit"),
+    *("out", "overwrite", "brief", "data_root", "fail_under", "junit"),
     *("block_size", "backend", "workers", "scheduler"),
 }
 """Options that say where files are, who works, or what is asked of the result, and nothing about what is done."""

@@ -137,7 +137,8 @@ def _holds(c: Certificates, row: int) -> str:
     if not radius:
         return f"Certificate: radius 0: one hostile of the {unit} may change it, as far as is proved; {field}."
     at_least = "at least " if radius == c.setup.max_radius else ""
-    return f"Certificate: radius {at_least}{radius}: it holds against any {radius} hostile {unit}; {field}."
+    whom = f"one hostile of the {unit}" if radius == 1 else f"{radius} hostile {unit}"
+    return f"Certificate: radius {at_least}{radius}: it holds against any {whom}; {field}."
 
 
 def _delta_table(c: Certificates, row: int) -> str:

@@ -18,6 +18,9 @@ from graycert.setup import Setup
 MOST_GROUPS = 10
 """Budgets of groups that are named in a sentence."""
 
+EVERY_RADIUS = 20
+"""Up to this radius a table has a row for each one."""
+
 FIRST_NAMED = 5
 """Nodes to protect first that a summary names."""
 
@@ -198,6 +201,11 @@ def shown_rows(certificates: Certificates) -> list[dict[str, Any]]:
     return rows[: end + 1]
 
 
+def _has_row(radius: int, last: int) -> bool:
+    """Return whether a table shows a radius: each one up to 20, round ones of what is larger, and the last one."""
+    return radius <= EVERY_RADIUS or radius == last or radius % 10 ** (len(str(radius)) - 1) == 0
+
+
 def ratio_texts(certificates: Certificates) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return headings and cells of the ratio table as texts."""
     total = len(certificates)
@@ -209,7 +217,10 @@ def ratio_texts(certificates: Certificates) -> tuple[tuple[str, ...], list[tuple
         "certified, or whole field",
     )
     rows = []
-    for row in shown_rows(certificates):
+    shown = shown_rows(certificates)
+    for row in shown:
+        if not _has_row(row["radius"], shown[-1]["radius"]):
+            continue
         cells = [str(row["radius"]), percent(row["certified"], total)]
         if labelled:
             cells.append(percent(row["certified_and_correct"], total))
