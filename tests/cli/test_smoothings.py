@@ -242,7 +242,6 @@ def test_what_does_not_fit_is_refused_before_a_graph_is_loaded(words, status, sa
         ("interception", ("--min-distance", "0"), "skip-exposes-target", "--no-skip"),
         ("sparse", ("--model", "gcn"), "skip-not-smoothed", "--no-skip"),
         ("subgraphs", ("--min-distance", "0"), "target-in-every-subgraph", "--min-distance 1"),
-        ("votes", ("--model", "gcn"), "not-per-node", "graycert.distill"),
     ],
 )
 def test_what_the_form_of_the_model_rules_out_is_refused_before_training(

@@ -50,7 +50,7 @@ def test_features_do_not_matter_and_the_input_is_left_alone() -> None:
     assert torch.equal(data.edge_index, before)
     assert torch.equal(result.x, x)
     assert torch.equal(result.y, data.y)
-    assert sorted(result.keys()) == ["edge_index", "left_out_per_edge", "preparation", "x", "y"]
+    assert sorted(result.keys()) == ["edge_index", "left_out_per_edge", "preparation", "steps_taken", "x", "y"]
     assert result.preparation[-1].startswith("sparsified by diffusion (teleport 0.15, threshold 0.022): ")
     other = random_graph(seed=1)
     other.x = 100 * other.x

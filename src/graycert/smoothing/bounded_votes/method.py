@@ -205,9 +205,9 @@ def _voters(problem: Problem) -> Voters:
         return voters_by_weights(
             smoothing.voters, problem.targets, num_nodes=adjacency.num_nodes, num_voters=smoothing.num_voters
         )
-    if smoothing.voters == "in-neighbours":
+    if smoothing.is_by("in-neighbours"):
         return voters_by_edges(adjacency, problem.targets)
-    if smoothing.voters == "pagerank":
+    if smoothing.is_by("pagerank"):
         return voters_by_pagerank(
             adjacency,
             problem.targets,
@@ -268,7 +268,7 @@ def _polls(problem: Problem, voters: Voters, drawn: Mapping[str, NDArray[Any]]) 
         )
     offsets += np.log(own + OWN_FLOOR)
     counted = _counted(voters, own, gate=smoothing.gate)
-    if smoothing.voters == "in-neighbours":
+    if smoothing.is_by("in-neighbours"):
         shares = 1.0 + (counted * (voters >= 0)).sum(axis=1)[:, None]
         scaled = shares * np.rint(ONE * offsets / smoothing.weight_of_all_votes)
     else:

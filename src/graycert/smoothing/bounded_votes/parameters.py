@@ -200,6 +200,10 @@ class BoundedVotes(Smoothing):
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
+    def is_by(self, ranking: str) -> bool:
+        """Return whether voters are ranked in a way with a name; weights of the user's own have none."""
+        return isinstance(self.voters, str) and self.voters == ranking
+
     @property
     def weight_of_all_votes(self) -> float:
         """γ, also where it was left open."""
@@ -213,10 +217,10 @@ class BoundedVotes(Smoothing):
         unused = {
             *(_OWN_ALONE if self.target_votes else ()),
             *(("label_weight",) if self.label_propagation is None else ()),
-            *(("walk_length",) if self.voters is not None and not _is(self.voters, "walks") else ()),
-            *(("tolerance",) if not _is(self.voters, "pagerank") else ()),
+            *(("walk_length",) if self.voters is not None and not self.is_by("walks") else ()),
+            *(("tolerance",) if not self.is_by("pagerank") else ()),
             *(("decay",) if isinstance(self.voters, np.ndarray) else ()),
-            *(("num_voters", "decay") if _is(self.voters, "in-neighbours") else ()),
+            *(("num_voters", "decay") if self.is_by("in-neighbours") else ()),
             *(("sharpen",) if self.vote == "one-hot" else ()),
         }
         return {name: value for name, value in values.items() if name not in unused}, arrays
@@ -256,7 +260,7 @@ class BoundedVotes(Smoothing):
         del setup
         votes = "a vote split by its probabilities" if self.vote == "soft" else "one vote for its most probable class"
         ranked = {None: "random walks", "walks": "random walks", "pagerank": "personalised PageRank"}
-        if _is(self.voters, "in-neighbours"):
+        if self.is_by("in-neighbours"):
             who = "all other nodes with an edge into it"
         else:
             by = "weights of the user's own" if isinstance(self.voters, np.ndarray) else ranked[self.voters]
@@ -302,10 +306,6 @@ def _gate(value: object) -> float:
             f"`gate` must be in (0, 1], or None for none, got {value!r}. It is compared with a probability."
         )
     return confidence
-
-
-def _is(voters: object, name: str) -> bool:
-    return isinstance(voters, str) and voters == name
 
 
 def _own_or_named(value: Any) -> Any:
