@@ -243,7 +243,20 @@ def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, 
             f"with rule={setup.rule!r} first; the other rules can be concluded from its votes."
         )
     refuse_another_graph(certificates, data)
+    refuse_set_up(certificates, data, setup)
     return concluded_anew(certificates, data, setup)
+
+
+def refuse_set_up(certificates: Certificates, data: Any, setup: Setup | None = None) -> None:
+    """Refuse a stored set-up for which nothing is proved, whatever its votes say: a file may name another threat.
+
+    Raises:
+        InvalidParameterError: If arguments do not belong together.
+        UnsoundSetupError: As `certify` would.
+    """
+    setup = certificates.setup if setup is None else setup
+    setup.smoothing.check(threat=setup.threat, rule=setup.rule, draws=setup.draws, bound=setup.bound)
+    setup.smoothing.method.refuse(Problem.stored(setup, certificates.targets, data))
 
 
 def concluded_anew(certificates: Certificates, data: Any | None, setup: Setup | None = None) -> Certificates:
@@ -288,6 +301,7 @@ def against_one_adversary(
     chosen = check_budgets(np.asarray(DEFAULT_BUDGETS if budgets is None else budgets))
     _require(c, "one adversary")
     refuse_another_graph(c, data)
+    refuse_set_up(c, data)
     problem = Problem.stored(c.setup, c.targets, data)
     return c.setup.smoothing.method.against_one_adversary(problem, c, budgets=chosen, **options)
 

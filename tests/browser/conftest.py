@@ -7,6 +7,7 @@ import pytest
 
 from support.every_smoothing import CASES, made
 
+_SCRIPTED = "return document.documentElement.className === 'scripted'"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -59,7 +60,8 @@ def open_page(browser):
     def opened(run, fragment=""):
         browser.get("about:blank")
         browser.get(f"{(run / 'report.html').as_uri()}{fragment}")
-        assert browser.execute_script("return document.documentElement.className") == "scripted"
+        wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait(browser, 20)
+        wait.until(lambda _: browser.execute_script(_SCRIPTED) or browser.refresh())  # emulation is switched late
         return browser
 
     return opened

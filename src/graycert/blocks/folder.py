@@ -9,6 +9,7 @@ lock                    of the operating system, held by who works here: a kille
 """
 
 import hashlib
+import inspect
 import json
 import shutil
 import zipfile
@@ -16,6 +17,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ from graycert.setup_file import config_text, settings_of, stored_arrays
 SETTINGS, CONFIG, ASKED, MODEL, LOCK = "settings.json", "config.toml", "asked.npz", "model.safetensors", "lock"
 OPTIONS = "options.json"
 SIZE = "block_size"
+_PLAIN = (bool, int, float, str, NoneType)
 _FOUND = ("engine", "num_classes", "class_names", "max_radius", "memory_budget", "memory_planned")
 
 
@@ -166,13 +169,26 @@ def _asked(problem: Problem) -> dict[str, NDArray[Any]]:
 
 
 def _digest_of_model(model: Any) -> str:
+    """Return class and hash of a model: of its tensors, its plain attributes, and the source of its classes."""
     from graycert.models import weights_sha256
 
-    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    kind, said = f"{type(model).__module__}.{type(model).__qualname__}", hashlib.sha256()
+    for name, module in model.named_modules():
+        plain = {key: value for key, value in sorted(vars(module).items()) if isinstance(value, _PLAIN)}
+        said.update(f"{name} {type(module).__qualname__} {plain!r}\n{_source(type(module))}".encode())
     try:
-        return f"{kind} {weights_sha256(model)}"
+        return f"{kind} {weights_sha256(model)} {said.hexdigest()}"
     except (AttributeError, TypeError, ValueError):  # a module may keep anything beside its tensors
-        return kind
+        return f"{kind} {said.hexdigest()}"
+
+
+def _source(kind: type) -> str:
+    """Return the source of a class, or the code of its methods where there is none, as in a notebook."""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        functions = [each for _, each in sorted(vars(kind).items()) if inspect.isfunction(each)]
+        return repr([each.__code__.co_code for each in functions])
 
 
 def _digest(array: NDArray[Any]) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from graycert._fields import Field
 from graycert.blocks.work import Outcome
 from graycert.certificates import ARRAYS
+from graycert.errors import InvalidFileError
 from graycert.setup import Setup
 
 _ENDS = "ends of targets"  # an axis with the places where something of each target begins, and the last one ends
@@ -31,6 +32,11 @@ def joined(blocks: Sequence[Outcome]) -> Outcome:
 def _joined(spec: Field, parts: Sequence[NDArray[Any] | None], sizes: Sequence[int]) -> NDArray[Any]:
     there = [part for part in parts if part is not None]
     if not spec.shape or spec.shape[0] == "nodes":  # of the whole graph
+        if not all(np.array_equal(there[0], part, equal_nan=part.dtype.kind == "f") for part in there):
+            raise InvalidFileError(
+                f"`folder` must hold blocks of one model and graph, got blocks that differ in {spec.name!r}: something "
+                "that a run does not store has changed since the first one. Choose another folder."
+            )
         return there[0]
     if spec.shape[0] == _ENDS:
         starts = np.cumsum([0, *(int(part[-1]) for part in there[:-1])])

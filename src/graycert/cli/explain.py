@@ -46,4 +46,4 @@ def reasons() -> Mapping[str, str]:
 
 
 def _first_sentence(text: str) -> str:
-    return re.split(r"(?<!e\.g)(?<=\.)\s", " ".join(text.split()), maxsplit=1)[0]
+    return re.split(r"(?<!e\.g\.)(?<=\.)\s", " ".join(text.split()), maxsplit=1)[0]

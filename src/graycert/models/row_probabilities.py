@@ -78,7 +78,7 @@ def sees_rows_alone(model: nn.Module) -> bool:
     """Return whether a model is a `NodeModel` as graycert wrote it: what it does is known, and need not be tested."""
     return type(model) is NodeModel and all(
         type(module) in _OF_NODE_MODELS
-        and "forward" not in vars(module)
+        and not any(map(callable, vars(module).values()))  # such as a method of this object alone
         and not module._forward_hooks
         and all(hook is give_copies for hook in module._forward_pre_hooks.values())
         for module in model.modules()

@@ -44,7 +44,8 @@ def _before_use(c: Certificates) -> list[str]:
     if floor is not None and floor.beats_from == 0:
         steps.append(
             f"Consider {floor.source}, shown each target alone: it is right more often than the smoothed classifier, "
-            "and no other node can change it. `graycert certify --smoothing features-only` certifies it."
+            "and no other node can change it. `graycert certify --smoothing features-only --model FILE` certifies it, "
+            "FILE being its weights."
         )
     if missing is not None:
         steps.append(f"Compute the distilled floor, which no other node can change. {missing}")

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from graycert._types import IntArray
-from graycert.models import NodeModel
+from graycert.models.row_probabilities import sees_rows_alone
 from graycert.sampling.voting import skip_logits_of
 
 
@@ -16,7 +16,7 @@ def scores_alone(model: nn.Module, x: Tensor, targets: IntArray) -> Tensor:
         x: Features, shape (num_nodes, num_features), where the model is.
         targets: Node indices, shape (num_targets,).
     """
-    if isinstance(model, NodeModel):
+    if sees_rows_alone(model):
         scores: Tensor = model(x[torch.tensor(targets, device=x.device)])
         return scores
     return torch.stack([_alone(model, x[target : target + 1]) for target in targets.tolist()])

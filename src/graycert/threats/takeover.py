@@ -149,8 +149,8 @@ class NodeTakeoverThreat(Threat):
     @property
     def _new(self) -> str:
         if self.max_injected is None:
-            return ", new nodes among them"
-        return f", up to {self.max_injected:,} new nodes among them" if self.max_injected else ""
+            return ", new ones included,"
+        return f", up to {self.max_injected:,} new ones included," if self.max_injected else ""
 
     @property
     def _excepted(self) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert.certificates import Certificates
+from graycert.certification import refuse_set_up
 from graycert.data import inductive_split, transductive_split
 from graycert.errors import GraycertError
 from graycert.graph import CanonicalGraph, fingerprint_of
@@ -59,6 +60,14 @@ def compare_identity(stored: Certificates, graph: Any) -> Iterator[VerificationC
         same = found == stored.setup.class_names
         detail = "equal" if same else f"stored {stored.setup.class_names!r}, the graph has {found!r}"
         yield VerificationCheck(name="class_names", passed=same, detail=detail)
+
+
+def refused_set_up(stored: Certificates, graph: Any) -> Iterator[VerificationCheck]:
+    """Fail where a run claims what `certify` refuses: of a threat, say, that its votes prove nothing about."""
+    try:
+        refuse_set_up(stored, graph)
+    except GraycertError as error:
+        yield VerificationCheck(name="set-up", passed=False, detail=str(error))
 
 
 def compare_preparation(stored: Certificates, graph: Any, not_redone: list[str]) -> Iterator[VerificationCheck]:

@@ -66,6 +66,8 @@ def verify(
     validate_data(graph)
     checks = [comparisons.compare_fingerprint(stored, graph)]
     same_graph = checks[0].passed
+    if same_graph:
+        checks += comparisons.refused_set_up(stored, graph)
     with one_error(folder, "computing them again"):
         recomputed, names = recompute(stored, graph if same_graph else None)
         unsaid: list[str] = []

@@ -114,6 +114,7 @@ class BoundedVotesMethod(Method):
         del found
         smoothing = _votes(problem)
         probabilities = row_probabilities(problem.model, problem.data.x)
+        _check_classes(smoothing, probabilities.shape[1])
         own = probabilities[problem.targets]
         alone = _clear_winner(own)
         setup = classified(problem, num_classes=own.shape[1], engine="torch, rows in blocks")
@@ -178,6 +179,20 @@ def _not_per_node(seen: str) -> UnsoundSetupError:
         f"`model` must classify each node by its own features alone, but {seen}. Distil it into one that does: "
         "graycert.distill(split, teacher=model).",
     )
+
+
+def _check_classes(smoothing: BoundedVotes, num_classes: int) -> None:
+    """Refuse labels of classes that the model does not know.
+
+    Raises:
+        InvalidParameterError: If there are some.
+    """
+    labels = smoothing.label_propagation
+    if labels is not None and labels.max() >= num_classes:
+        raise InvalidParameterError(
+            f"`label_propagation` must hold classes of the model, 0 to {num_classes - 1}, got {labels.max()}. Pass the "
+            "split that it was trained on."
+        )
 
 
 def _check_labels(problem: Problem) -> None:

@@ -284,9 +284,19 @@ class BoundedVotes(Smoothing):
         return f"{said} Assumed: the structure{made} not made from features, and the model was trained on clean data."
 
     def chance(self, certificates: "Certificates") -> str:
-        """Say that it is certain."""
-        del certificates
-        return "Nothing is drawn, and votes are counted in integers: these statements hold with certainty."
+        """Say that it is certain, and which labels it takes as given."""
+        said = "Nothing is drawn, and votes are counted in integers: these statements hold with certainty."
+        labels = self.label_propagation
+        if labels is None:
+            return said
+        said += " Labels of training nodes, and which node is which, are taken as given."
+        known = int(np.count_nonzero(labels[certificates.targets] >= 0))
+        if known:
+            said += (
+                f" The labels of {known:,} targets are among them, so that accuracy on these says nothing about nodes "
+                "whose labels are not known."
+            )
+        return said
 
     def bound_in_words(self, setup: "Setup") -> str:
         """Say that the radius is exact."""
@@ -350,7 +360,8 @@ def _labels(value: Any) -> IntArray | None:
         nodes, labels = _plain(part.nodes), np.full(_plain(whole.original).size, -1, dtype=np.int64)
         labels[_plain(part.original)[nodes]] = _plain(part.data.y)[nodes]
     else:
-        labels = np.array(_plain(value))
+        plain = hasattr(value, "detach") or isinstance(value, np.ndarray | list | tuple)
+        labels = np.array(_plain(value)) if plain else np.zeros(0, dtype=np.int64)
     if labels.ndim != 1 or labels.dtype.kind not in "iu" or (labels < -1).any() or not (labels >= 0).any():
         raise InvalidParameterError(
             "`label_propagation` must be a split of the graph, or integers (num_nodes,) with the class of each "

@@ -7,7 +7,7 @@ import numpy as np
 from graycert._types import IntArray
 from graycert.errors import UnsoundSetupError
 from graycert.problem import Problem
-from graycert.smoothing.bounded_votes.certificate import Polls
+from graycert.smoothing.bounded_votes.certificate import MOST_OFFSET, Polls
 from graycert.smoothing.bounded_votes.parameters import BoundedVotes
 from graycert.smoothing.bounded_votes.takeover import UNLIMITED, Ballot, takeover_radii
 from graycert.smoothing.protocol import Arrays
@@ -65,6 +65,13 @@ def certify_takeover(polls: Polls, per_voter: IntArray, num_eligible: IntArray, 
         threat: How many of them may be new.
     """
     votes = (polls.voters >= 0) & (polls.weights > 0)
+    largest = float(np.abs(per_voter).max(initial=0)) * (float(num_eligible.max(initial=0)) + votes.shape[1] + 1)
+    if largest >= MOST_OFFSET:
+        raise UnsoundSetupError(
+            "votes-too-large",
+            f"Own scores must stay exact, below 2**53, also where every node that may be hostile votes; they could "
+            f"reach {largest:.3g}. Raise `gamma`, or set a smaller `max_injected`.",
+        )
     scores, class_radius = (np.empty(polls.offsets.shape, dtype=np.int64) for _ in range(2))
     for row, counted in enumerate(votes):
         listens = bool(polls.weights[row].any())  # not where the target is sure of itself
