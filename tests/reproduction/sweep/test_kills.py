@@ -112,7 +112,8 @@ def test_an_interruption_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: 
     assert "logged: 0 of 2000 trials done; 2 workers" in told
     assert "Finished trials are kept: run the same again to go on." in told
     assert told.rstrip().splitlines()[-1].startswith(("KeyboardInterrupt", "Interrupted."))
-    assert told.count("Traceback") == 1, "workers hear what is for their parent"
+    of_pool = told.count("Exception in thread ExecutorManagerThread")  # joblib's own, whose queue may close first
+    assert told.count("Traceback") - of_pool == 1, "workers hear what is for their parent"
     num_finished = len(pd.read_parquet(folder / "trials.parquet"))
     assert 0 < num_finished <= len(_stored(folder)) <= num_finished + 2  # each worker may have stored one unheard
     done = run_sweep(logged_sweep(folder, trials=num_finished + 2))
