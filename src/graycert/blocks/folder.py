@@ -175,6 +175,7 @@ def _digest_of_model(model: Any) -> str:
     kind, said = f"{type(model).__module__}.{type(model).__qualname__}", hashlib.sha256()
     for name, module in model.named_modules():
         plain = {key: value for key, value in sorted(vars(module).items()) if isinstance(value, _PLAIN)}
+        plain.pop("training", None)  # models are evaluated in evaluation mode, whatever mode they come in
         said.update(f"{name} {type(module).__qualname__} {plain!r}\n{_source(type(module))}".encode())
     try:
         return f"{kind} {weights_sha256(model)} {said.hexdigest()}"
