@@ -567,6 +567,7 @@ class Certificates:
         *,
         data: Any = None,
         model: "nn.Module | None" = None,
+        floor: "nn.Module | None" = None,
         execution: Any = None,
     ) -> "Certificates":
         """Go on with a certification that was interrupted, from its folder; finished blocks are not computed again.
@@ -578,6 +579,7 @@ class Certificates:
                 RUN``. It stays until you delete it.
             data: The graph, where the folder does not say where it comes from.
             model: The model, where graycert did not build it.
+            floor: What was given to `certify` as the floor, if anything was.
             execution: An `Execution`: who works on what is left, e.g. with another number of workers.
 
         Raises:
@@ -585,7 +587,7 @@ class Certificates:
             InvalidParameterError: If graph or model are missing, or others.
         """
         resume = import_module("graycert.runs.resume").resume  # which knows all of graycert
-        return cast("Certificates", resume(folder, data=data, model=model, execution=execution))
+        return cast("Certificates", resume(folder, data=data, model=model, floor=floor, execution=execution))
 
     def classifier(
         self, model: "nn.Module | None" = None, *, ablation_token: "Tensor | None" = None

@@ -1,10 +1,12 @@
 """What certificates were made from: one set-up of smoothing, threat, draws, rule and graph, all of it stored."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from graycert._plain import plain_mapping
 from graycert._validation import check_choice, check_integer, check_open_unit, check_seed
@@ -15,8 +17,18 @@ from graycert.rules import Rule, rule_named
 from graycert.smoothing import Smoothing
 from graycert.threats import CONVOLUTIONS, Threat, refuse_another_convolution
 
-if TYPE_CHECKING:
-    pass
+_ASKED = (
+    "threat",
+    "draws",
+    "rule",
+    "bound",
+    "alpha",
+    "simultaneous",
+    "max_radius",
+    "seed",
+    "num_layers",
+    "edge_inputs",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +142,15 @@ class Setup:
     def the_rule(self) -> Rule:
         """The rule itself."""
         return rule_named(self.rule)
+
+    def arguments(self, in_columns: Callable[[NDArray[Any]], NDArray[Any]]) -> dict[str, Any]:
+        """Return the arguments of `graycert.certify` that make certificates of this set-up again.
+
+        Args:
+            in_columns: Puts values per edge into the order of a graph's ``edge_index``, see `CanonicalGraph`.
+        """
+        asked = {each: getattr(self, each) for each in _ASKED}
+        return {**asked, "smoothing": self.smoothing.with_canonical_edges(in_columns)}
 
     def replace(self, **changes: Any) -> "Setup":
         """Return the set-up with some values changed."""

@@ -253,6 +253,27 @@ def test_a_token_and_a_model_of_ones_own(tmp_path):
     assert_same(graycert.Certificates.resume(tmp_path, model=model, **arguments), found)
 
 
+def test_a_floor_is_asked_for_and_an_unfinished_run_is_called_so(tmp_path):
+    floor = graycert.build_model("gcn", small_graph(), skip=True, seed=5)
+    others = graycert.NodeFeatureThreat(min_distance=1)
+    arguments = {
+        "smoothing": graycert.InterceptionSmoothing(p_delete=0.3, p_ablate=0.3),
+        "threat": others,
+        "draws": graycert.Draws(num_selection=20, num_estimation=20),
+        "floor": floor,
+    }
+    model, quiet = graycert.build_model("gcn", small_graph(), skip=True, seed=0), graycert.Execution(say=lambda _: None)
+    execution = graycert.Execution(folder=tmp_path, say=lambda _: None)
+    found = graycert.certify(model, small_graph(), execution=execution, **arguments)
+    with pytest.raises(InvalidParameterError, match="`floor` must be given"):
+        graycert.Certificates.resume(tmp_path, data=small_graph(), execution=quiet)
+    again = graycert.Certificates.resume(tmp_path, data=small_graph(), floor=floor, execution=quiet)
+    assert_same(again, found)
+    assert (again.prediction_of_floor == found.prediction_of_floor).all()
+    with pytest.raises(InvalidFileError, match="is an unfinished run"):
+        graycert.Certificates.load(tmp_path)
+
+
 def test_nothing_to_go_on_with(tmp_path):
     with pytest.raises(InvalidFileError, match="is no folder of an unfinished certification"):
         graycert.Certificates.resume(tmp_path)

@@ -25,7 +25,7 @@ def test_every_kind_has_a_page_for_a_decision(case):
         radius >= min(1, eligible) and radius >= 0 and prediction != label
         for radius, eligible, prediction, label in zip(c.radius, c.num_eligible, c.prediction, c.labels, strict=True)
     )
-    assert (f"{wrong} predictions that hold" in found["What is not"]) == (wrong > 0)
+    assert (f", {wrong} {'is' if wrong == 1 else 'are'} wrong" in found["What is not"]) == (wrong > 0)
     assert "graycert verify" in found["What to do next"]
     page = render_document(decision(c))
     assert "<script" not in page

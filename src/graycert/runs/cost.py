@@ -209,8 +209,7 @@ def _never_predicted(c: Certificates) -> list[str]:
     listed = " ".join(sentences[:MOST_CLASSES])
     return [
         f"{listed} What is certified below holds, but of a classifier that does not know "
-        f"{'this class' if len(sentences) == 1 else 'these classes'}. Train the model under smoothing "
-        "(graycert.train(..., smoothing=...)), or smooth less (lower p_delete, p_ablate)."
+        f"{'this class' if len(sentences) == 1 else 'these classes'}. {c.setup.smoothing.remedy}"
     ]
 
 

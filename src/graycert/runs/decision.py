@@ -91,7 +91,8 @@ def _open(c: Certificates) -> tuple[str, ...]:
         )
         if wrong:
             sentences.append(
-                f"{wrong:,} predictions that hold against any one hostile of the {unit} are wrong: a certificate says "
+                f"Of the predictions that hold against any one hostile of the {unit}, {wrong:,} "
+                f"{'is' if wrong == 1 else 'are'} wrong: a certificate says "
                 "that a prediction does not change, not that it is right."
             )
     return tuple(sentences) or ("Nothing that was asked about is open.",)

@@ -39,7 +39,7 @@ def _before_use(c: Certificates) -> list[str]:
     """Say what to change before anybody relies on the classifier."""
     steps = []
     if warnings_of(c):
-        steps.append("Do not use this classifier as it is: read the warnings above, retrain or smooth less.")
+        steps.append("Do not use this classifier as it is: read the warnings above, which say what helps.")
     floor, missing = floor_of_run(c), how_to_compute(c)
     if floor is not None and floor.beats_from == 0:
         steps.append(

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 
 def resume(
-    folder: str | Path, *, data: Any = None, model: "nn.Module | None" = None, execution: Execution | None = None
+    folder: str | Path,
+    *,
+    data: Any = None,
+    model: "nn.Module | None" = None,
+    floor: "nn.Module | None" = None,
+    execution: Execution | None = None,
 ) -> Certificates:
     """Do the work of `Certificates.resume`."""
     from graycert.certification import certify
@@ -49,6 +54,11 @@ def resume(
         raise InvalidParameterError(
             f"`model` must be given, because {place} does not keep it: graycert stores only models that it builds."
         )
+    if floor is None and s.provenance.get("floor"):
+        raise InvalidParameterError(
+            f"`floor` must be given, because the result of {place} is compared with one, which the folder does not "
+            "keep. It is the model that was certify's `floor`."
+        )
     token = asked.get("ablation_token")
     if token is not None:
         import torch
@@ -65,19 +75,10 @@ def resume(
     return certify(
         model,
         data,
-        smoothing=s.smoothing.with_canonical_edges(columns),
         targets=asked["targets"],
-        threat=s.threat,
-        draws=s.draws,
-        rule=s.rule,
-        bound=s.bound,
-        alpha=s.alpha,
-        simultaneous=s.simultaneous,
-        max_radius=s.max_radius,
-        seed=s.seed,
-        num_layers=s.num_layers,
         ablation_token=token,
-        edge_inputs=s.edge_inputs,
+        floor=floor,
+        **s.arguments(columns),
         execution=execution,
         provenance=s.provenance,
     )

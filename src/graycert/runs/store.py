@@ -113,7 +113,19 @@ def load_run(directory: str | Path, *, need_report: bool = True) -> Certificates
         return _load(folder, need_report=need_report)
 
 
+def _refuse_unfinished(folder: Path) -> None:
+    from graycert.blocks.folder import SETTINGS
+
+    if (folder / SETTINGS).is_file():
+        raise InvalidFileError(
+            f"{folder} is an unfinished run, which holds no certificates yet. The same `graycert certify` command goes "
+            "on with it, and so does graycert.Certificates.resume."
+        )
+
+
 def _load(folder: Path, *, need_report: bool) -> Certificates:
+    if not (folder / TABLE).is_file():
+        _refuse_unfinished(folder)
     config = read_config(folder / CONFIG)
     for name in FILES:
         if not (folder / name).is_file() and (need_report or name != REPORT):

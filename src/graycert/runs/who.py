@@ -239,19 +239,20 @@ def _held(c: Certificates) -> tuple[int, ...]:
 
 def _gain(each: TrustGain, total: int) -> str:
     who = "the first one" if each.trusted == 1 else f"the first {each.trusted:,}"
-    delta = (
+    bound = (
         "the bound Δ̄(radius + 1) that stops a limited target falls on average from "
         f"{each.delta_before:.4f} to {each.delta_after:.4f}"
     )
     if each.held_after is None or each.rising is None:
         return (
-            f"Trusting {who}: {delta}. The smoothing shows the features of trusted nodes, so that votes would be "
+            f"Trusting {who}: {bound}. The smoothing shows the features of trusted nodes, so that votes would be "
             "others: certify again to see radii."
         )
+    delta = f"; {bound}" if each.delta_before else ""  # votes that are counted have no Δ̄
     if not each.rising:
-        return f"Trusting {who}, from the same votes: no target's radius rises; {delta}."
+        return f"Trusting {who}, from the same votes: no target's radius rises{delta}."
     held = ", ".join(
         f"{percent(before, total)} -> {percent(after, total)} hold against any {radius}"
         for before, after, radius in zip(each.held_before, each.held_after, COST_RADII, strict=True)
     )
-    return f"Trusting {who}, from the same votes: {each.rising:,} of {total:,} targets gain; {held}; {delta}."
+    return f"Trusting {who}, from the same votes: {each.rising:,} of {total:,} targets gain; {held}{delta}."

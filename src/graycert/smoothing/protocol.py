@@ -160,6 +160,7 @@ class Smoothing(Parameters, ABC):
         allows_parallel_edges: Whether a column of ``edge_index`` may come twice: where no edge has a coin of its own.
         examines_all_radii: Whether every radius is known, so that ``max_radius`` has no meaning.
         edge_inputs_proofs: Page of docs/proofs for models that are given values per edge, by the name of the threat.
+        remedy: What to do where the smoothed classifier has lost a class, as a sentence.
         shows_target: Whether the target's own features are always shown, so that only a target that is not hostile can
             be certified.
         evaluates_quickly: Whether evaluating the model again costs so little that `verify` does it whenever it has the
@@ -178,6 +179,7 @@ class Smoothing(Parameters, ABC):
     allows_parallel_edges: ClassVar[bool] = False
     examines_all_radii: ClassVar[bool] = False
     edge_inputs_proofs: ClassVar[Mapping[str, str]] = {}
+    remedy: ClassVar[str] = "Train the model under smoothing (graycert.train(..., smoothing=...)), or smooth less."
     shows_target: ClassVar[bool] = False
     evaluates_quickly: ClassVar[bool] = False
     sees_single_nodes: ClassVar[bool] = False

@@ -89,7 +89,7 @@ def tune_votes(
         threat: Who may do what; trusted nodes are named in the whole graph.
         settings: Values to try by name: ``num_voters``, ``gamma``, ``gate``, ``sharpen``, and ``spread_labels``
             (whether the labels of the training nodes are spread over the graph); others keep their default. Default:
-            ``graycert.tuning.votes.SETTINGS``.
+            `settings_for` a graph of that size.
         radii: Numbers of hostile nodes to average over, >= 1.
         progress: Show a progress bar on standard error if it is a terminal.
 
@@ -114,7 +114,8 @@ def tune_votes(
     part, at = split.validation, tuple(sorted(set(radii)))
     threat = _on_part(threat, split)
     nodes = part.nodes.cpu().numpy()
-    points = _points(SETTINGS if settings is None else settings, hostile=bool(threat.exposes(nodes).any()))
+    asked = settings_for(int(part.data.num_nodes)) if settings is None else settings
+    points = _points(asked, hostile=bool(threat.exposes(nodes).any()))
     report = audit_model(model, part.data, edge_inputs=(), targets=nodes)
     rows = []
     with progress_bar("settings", total=len(points), unit="settings", shown=progress) as advance:
@@ -138,6 +139,18 @@ def tune_votes(
         smoothing=_smoothing(points[best], split),
         chosen=points[best],
     )
+
+
+def settings_for(num_nodes: int) -> Mapping[str, tuple[Any, ...]]:
+    """Return what is tried by default: `SETTINGS`, with fewer voters where these would be most of the graph.
+
+    Example:
+        >>> settings_for(400)["num_voters"], settings_for(2_810)["num_voters"]
+        ((40, 20, 80), (160, 80, 320))
+    """
+    usual = SETTINGS["num_voters"][0]
+    most = max(2, min(usual, num_nodes // 10))
+    return {**SETTINGS, "num_voters": tuple(each * most // usual for each in SETTINGS["num_voters"])}
 
 
 def _points(settings: Mapping[str, Iterable[Any]], *, hostile: bool) -> list[dict[str, Any]]:

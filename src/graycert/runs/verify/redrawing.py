@@ -37,19 +37,9 @@ def _drawn_again(
     again = certify(
         model,
         graph,
-        smoothing=s.smoothing.with_canonical_edges(columns),
         targets=stored.targets,
-        threat=s.threat,
-        draws=s.draws,
-        rule=s.rule,
-        bound=s.bound,
-        alpha=s.alpha,
-        simultaneous=s.simultaneous,
-        max_radius=s.max_radius,
-        seed=s.seed,
-        num_layers=s.num_layers,
         ablation_token=ablation_token,
-        edge_inputs=s.edge_inputs,
+        **s.arguments(columns),
         execution=Execution(engine="torch" if s.engine.startswith("torch") else "auto", say=_silent),
     )
     steps = "" if again.setup.num_layers is None else f" with {again.setup.num_layers} propagation steps"

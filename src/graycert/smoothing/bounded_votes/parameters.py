@@ -140,6 +140,7 @@ class BoundedVotes(Smoothing):
     needs_graph = True
     examines_all_radii = True
     evaluates_quickly = True
+    remedy = "Let fewer nodes vote (lower num_voters), or count them less (lower gamma)."
     sees_single_nodes = True
     learns_by = "distillation"
 

@@ -143,6 +143,7 @@ class InterceptionSmoothing(Smoothing):
     edge_inputs_proofs = MappingProxyType(
         {"node-features": "edge_inputs", "node-features-and-edge-inputs": "edge_inputs"}
     )
+    remedy = f"{Smoothing.remedy[:-1]} (lower p_delete, p_ablate)."
     method_home = "graycert.smoothing.interception.method"
 
     p_delete: float | FloatArray = parameter(
