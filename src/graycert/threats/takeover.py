@@ -141,16 +141,17 @@ class NodeTakeoverThreat(Threat):
         who += "" if self.trusted is None else " that nobody said to trust"
         them = "it" if budget == 1 else "them"
         what = f"start at {them}" if self.chosen_edges == "out" else f"touch {them}"
+        new = f"{self._new}," if self._new else ""
         return (
-            f"whatever the features of {who}{self._new} and the edges that {what} are; edges between other nodes are "
+            f"whatever the features of {who}{new} and the edges that {what} are; edges between other nodes are "
             "taken as given"
         )
 
     @property
     def _new(self) -> str:
         if self.max_injected is None:
-            return ", new ones included,"
-        return f", up to {self.max_injected:,} new ones included," if self.max_injected else ""
+            return ", new nodes included"
+        return f", up to {self.max_injected:,} new nodes included" if self.max_injected else ""
 
     @property
     def _excepted(self) -> str:
