@@ -368,6 +368,7 @@ def test_datasets_says_what_is_at_hand(tmp_path: Path) -> None:
     assert (rows["cora_ml"].available, rows["cora_ml"].path) == ("download", None)
     assert rows["dblp"].available == "download"
     assert rows["ms_academic_cs"].available == "absent"
+    assert (rows["noisy_features"].available, rows["noisy_features"].path) == ("generated", None)
     assert rows["wordnet_nouns"].available == "embedded"
     assert rows["wordnet_nouns"].path is not None
     assert rows["wordnet_nouns"].path.is_file()

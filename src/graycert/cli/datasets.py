@@ -8,6 +8,7 @@ from graycert.cli.console import Console, table
 
 _AT_HAND = {
     "embedded": "yes, embedded",
+    "generated": "yes, generated",
     "file": "yes",
     "download": "when downloaded",
     "absent": "no",
@@ -42,7 +43,11 @@ def datasets(*, data_root: str | None = None, json: Annotated[bool, Parameter(ne
     for row in rows:
         place = row.path or row.downloader or "put the file under the data root"
         lines += ["", f"{row.name}: {row.description}", f"  from     {row.source}", f"  licence  {row.licence}"]
-        lines += [f"  {'file' if row.path else 'get it':<7}  {place}"] if row.available != "embedded" else []
+        lines += (
+            [f"  {'file' if row.path else 'get it':<7}  {place}"]
+            if row.available not in ("embedded", "generated")
+            else []
+        )
     lines += [
         "",
         "Your own: `--graph PATH` (.npz, .pt, .csv, .tsv, .parquet), or NAME for NAME.npz under the data root.",

@@ -103,7 +103,7 @@ def _list(console: Console, names: tuple[str, ...], data_root: str | None) -> in
     from graycert.reproduction.catalogue import chosen
     from graycert.reproduction.experiment import SCALES
 
-    at_hand = {row.name for row in describe_datasets(data_root) if row.available in ("embedded", "file")}
+    at_hand = {row.name for row in describe_datasets(data_root) if row.available in ("embedded", "generated", "file")}
     rows: list[tuple[str, ...]] = []
     records: list[dict[str, Any]] = []
     for each in chosen(names or ("all",)):

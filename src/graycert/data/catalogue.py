@@ -11,7 +11,10 @@ from typing import Literal
 from graycert.data.roots import search_folders
 
 EMBEDDED_NAME = "wordnet_nouns"
+GENERATED_NAME = "noisy_features"
 NO_LICENCE = "none stated by the source"
+
+Availability = Literal["embedded", "generated", "file", "download", "absent"]
 
 PAPER_PREPARATION: Mapping[str, bool] = MappingProxyType(
     {
@@ -41,7 +44,8 @@ class NamedGraph:
     """A catalogue entry; sizes are those after ``preparation``, edges are undirected ones.
 
     ``files`` are the places under the data root where it is looked for, the first being the one to recommend.
-    ``downloader`` names the library call that can fetch it; None if no library has this graph.
+    ``downloader`` names the library call that can fetch it; None if no library has this graph. A ``generated`` graph
+    needs no file.
     """
 
     name: str
@@ -54,6 +58,7 @@ class NamedGraph:
     num_classes: int
     files: tuple[str, ...]
     downloader: str | None = None
+    generated: bool = False
     preparation: Mapping[str, bool] = field(default_factory=lambda: PAPER_PREPARATION)
 
 
@@ -61,9 +66,9 @@ class NamedGraph:
 class DatasetRow:
     """One line of ``graycert datasets``.
 
-    ``available`` says how the graph is at hand: ``embedded`` in the package, as a ``file`` at ``path``, after
-    a ``download`` by ``downloader``, or ``absent``: the user must put the file from ``source`` under the data
-    root.
+    ``available`` says how the graph is at hand: ``embedded`` in the package, ``generated`` when it is asked for, as a
+    ``file`` at ``path``, after a ``download`` by ``downloader``, or ``absent``: the user must put the file from
+    ``source`` under the data root.
     """
 
     name: str
@@ -75,7 +80,7 @@ class DatasetRow:
     licence: str
     source: str
     downloader: str | None
-    available: Literal["embedded", "file", "download", "absent"]
+    available: Availability
     path: Path | None
 
 
@@ -223,6 +228,18 @@ _ENTRIES = (
         num_classes=8,
         files=("amazon_electronics_photo.npz",),
     ),
+    NamedGraph(
+        name=GENERATED_NAME,
+        description="A graph in which the features of most nodes are noise",
+        source="graycert.data.generated.noisy_features",
+        licence="that of graycert",
+        num_nodes=5_996,
+        num_edges=23_915,
+        num_features=480,
+        num_classes=6,
+        files=(),
+        generated=True,
+    ),
 )
 
 CATALOGUE: Mapping[str, NamedGraph] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
@@ -261,9 +278,11 @@ def describe_datasets(data_root: str | os.PathLike[str] | None = None) -> list[D
 
 def _row(entry: NamedGraph, folders: tuple[Path, ...]) -> DatasetRow:
     path = embedded_path() if entry.name == EMBEDDED_NAME else find_named_file(entry, folders)
-    available: Literal["embedded", "file", "download", "absent"]
+    available: Availability
     if entry.name == EMBEDDED_NAME:
         available = "embedded"
+    elif entry.generated:
+        available = "generated"
     elif path is not None:
         available = "file"
     else:

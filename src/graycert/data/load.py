@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from graycert.data.catalogue import (
     CATALOGUE,
     EMBEDDED_NAME,
+    GENERATED_NAME,
     PAPER_PREPARATION,
     embedded_path,
     find_named_file,
@@ -21,6 +22,7 @@ from graycert.data.checks import validate_data
 from graycert.data.description import is_description, read_description
 from graycert.data.directions import remark_on_directions
 from graycert.data.download import download_graph
+from graycert.data.generated import noisy_features
 from graycert.data.networks import graph_of_matrix, graph_of_network, is_matrix, is_network, read_graphml
 from graycert.data.npz_file import read_npz_graph
 from graycert.data.ogb_folder import read_ogb_graph
@@ -198,6 +200,8 @@ def _found(graph: Any, nodes: Any, data_root: str | os.PathLike[str] | None, tab
 def _from_place(
     graph: str | os.PathLike[str], nodes: Any, data_root: str | os.PathLike[str] | None, tables: TableOptions
 ) -> _Found:
+    if graph == GENERATED_NAME:
+        return _generated(nodes, tables)
     path, name, defaults = _resolve(graph, data_root)
     _check_nodes_argument(path, nodes)
     raw = _read_checked(path, _table_argument(nodes), tables)
@@ -207,6 +211,20 @@ def _from_place(
     reloadable = nodes is None or isinstance(nodes, str | os.PathLike)
     named = graph if isinstance(graph, str) and path.name != Path(graph).name else str(path.resolve())
     return _Found(data=raw, name=name, origin=str(path), preparation=defaults, place=str(named) if reloadable else None)
+
+
+def _generated(nodes: Any, tables: TableOptions) -> _Found:
+    entry = CATALOGUE[GENERATED_NAME]
+    if nodes is not None:
+        raise InvalidParameterError(f"`nodes` belongs to an edge table, but {entry.name} is generated. Leave it out.")
+    _refuse_table_options(tables, f"{entry.name}, which is generated")
+    return _Found(
+        data=noisy_features(),
+        name=entry.name,
+        origin=entry.source,
+        preparation=entry.preparation,
+        place=entry.name,
+    )
 
 
 def _table_argument(nodes: Any) -> Any:
