@@ -397,7 +397,7 @@ class Certificates:
 
     def summary(self) -> str:
         """Say in plain words what is proved, followed by the share of certified targets per radius."""
-        from graycert.runs.words import summary_text
+        from graycert.runs.summary import summary_text
 
         return summary_text(self)
 

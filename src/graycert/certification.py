@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from graycert._called import Called
 from graycert._phases import Phases
 from graycert._types import BoolArray
 from graycert._validation import check_integer
@@ -58,6 +59,7 @@ def certify(
     edge_inputs: Sequence[str] | Mapping[str, str] | None = None,
     execution: Execution | None = None,
     floor: "nn.Module | None" = None,
+    called: str | Sequence[str] | Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Certificates:
     r"""Say for every target up to how many hostile nodes its prediction cannot change.
@@ -106,6 +108,9 @@ def certify(
         execution: Where and how to compute, and whether to show progress.
         floor: A model of single nodes (`distill`, or an MLP) to compare with: what is right by a target's own features
             alone is right at every ρ. Evaluated once; only where no target may be hostile itself.
+        called: What readers call the parts of the graph, for summary, page and sentences: "account,accounts" for one
+            node and several, or {"node": "account,accounts", "edge": ..., "prediction": ..., "features": "entries",
+            "structure": "who pays whom"}. What exactly is proved keeps the words of graycert.
         provenance: Plain values stored with the result, e.g. where graph and model come from.
 
     Returns:
@@ -148,6 +153,7 @@ def certify(
         provenance={
             **({"graph": known} if (known := graph_record(data)) else {}),
             **({"floor": floor_record(floor)} if isinstance(floor, OwnModel) else {}),
+            **({"called": dict(words.kinds)} if (words := Called.of(called)).kinds else {}),
             **(provenance or {}),
         },
     )

@@ -1,13 +1,17 @@
 """The page by keyboard, for screen readers, in the dark, on a phone, on paper, without script, with hostile names."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from graycert._called import Called
+from graycert.runs.claim import claim
 from graycert.runs.comparison_page import comparison_page
 from graycert.runs.decision import decision
-from graycert.runs.page import render_document
+from graycert.runs.page import render_document, render_report
+from graycert.runs.view import report_view
 from support.certificates import small_certificates
 from support.every_smoothing import made
 from support.page_in_browser import put, rows_of, text, texts
@@ -91,7 +95,7 @@ def test_all_of_it_by_keyboard(open_page, runs):
 
     browser = open_page(runs["interception"])
     seen = []
-    for _ in range(80):
+    for _ in range(140):
         press(browser, Keys.TAB)
         seen.append(focused(browser))
         if seen[-1] == "rho":
@@ -113,7 +117,7 @@ def test_all_of_it_by_keyboard(open_page, runs):
     names = [row[0] for row in rows_of(browser, "section[aria-labelledby=targets-title]")]
     assert names
     assert all("node 1" in name for name in names)
-    for _ in range(40):
+    for _ in range(60):
         press(browser, Keys.TAB)
         if focused(browser) == names[0]:
             break
@@ -125,6 +129,44 @@ def test_all_of_it_by_keyboard(open_page, runs):
     browser.execute_async_script("setTimeout(arguments[0], 50)")
     assert focused(browser) == "next"
     assert text(browser, "#one-name") == f"Target {names[1]}"
+
+
+def test_terms_are_explained_where_they_stand(open_page, runs, browser):
+    from selenium.webdriver.common.keys import Keys
+
+    open_page(runs["interception"])
+    shown = "return [...document.querySelectorAll('.meaning:popover-open')].map((each) => each.innerText)"
+    for _ in range(10):
+        press(browser, Keys.TAB)
+        if focused(browser) == "smoothed prediction":
+            break
+    press(browser, Keys.ENTER)
+    assert [each.split(":")[0] for each in browser.execute_script(shown)] == ["smoothed classifier"]
+    press(browser, Keys.ESCAPE)
+    assert browser.execute_script(shown) == []
+    said = [re.sub(r"\s+", " ", each) for each in claim(made("interception"), 1)]
+    assert texts(browser, "#claim p") == said
+    put(browser, "rho", 2)
+    assert "confidence" in texts(browser, "#claim .term")
+    inside = "return document.querySelectorAll('bdi:not(thead bdi) .term, code .term, label .term').length"
+    assert browser.execute_script(inside) == 0
+
+
+def test_the_words_of_readers_are_on_every_control(browser, tmp_path):
+    called = Called.of(["account,accounts", "prediction=decision,decisions", "features=entries"])
+    certificates = made("interception")
+    page = tmp_path / "page.html"
+    page.write_text(render_report(report_view(certificates, called=called)), encoding="utf-8")
+    browser.get(f"{page.as_uri()}#node={certificates.targets[3]}")
+    shown = browser.execute_script(
+        "document.querySelectorAll('bdi, dl, code').forEach((each) => each.closest('thead') || each.remove());"
+        "return document.querySelector('main').innerText"
+    )
+    before = shown.split("What is proved")[0]
+    assert "accounts" in before
+    assert "All accounts" in before
+    assert "Next account" in before
+    assert not re.search(r"\b(nodes|targets|predictions?|features)\b", re.sub(r"node \d+", "", before))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import graycert
+from graycert._called import Called
+from graycert.runs.called import told
 from graycert.runs.claim import NOT_PROVED, claim, confidence
 from graycert.runs.words import shown_rows
 from support.certificates import small_certificates
@@ -77,13 +79,17 @@ def test_threats_say_what_a_budget_may_do(name):
 
 
 def test_the_claim_is_said_in_the_words_of_readers():
-    certificates = made("interception")
-    plain, said = claim(certificates, 1), claim(certificates, 1, ("account", "accounts"))
-    assert said[0] == plain[0].replace("targets", "accounts").replace("node", "account")
-    assert "any one other account are" in said[0]
-    assert said[1:] == plain[1:]
-    assert "any 2 other accounts are" in claim(certificates, 2, ("account", "accounts"))[0]
-    assert claim(certificates, 0, ("account", "accounts"))[0].startswith("12 of 12 accounts have")
+    certificates, called = made("interception"), Called.of("account,accounts")
+
+    def said(rho):
+        return told(certificates, lambda c: claim(c, rho), called)
+
+    plain = claim(certificates, 1)
+    assert said(1)[0] == plain[0].replace("targets", "accounts").replace("node", "account")
+    assert "any one other account are" in said(1)[0]
+    assert said(1)[1:] == plain[1:]
+    assert "any 2 other accounts are" in said(2)[0]
+    assert said(0)[0].startswith("12 of 12 accounts have")
 
 
 def test_a_threat_without_words_of_its_own_says_its_statement():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from graycert._called import Called
 from graycert._versions import versions
 from graycert.cli import distilling, graphs, models
 from graycert.cli import floor as floors
@@ -77,6 +78,8 @@ class _Asked:
         if config.model != DEFAULT_TEACHER or not distilling.distils(config.smoothing):
             models.check_name(config.model)
         floors.check_option(config)
+        with about("call"):
+            Called.of(config.call)
         conditions = Conditions.of(config.fail_under, config.junit)
         chosen = Chosen.of(dict(config))
         refuse_foreign(config, chosen.kinds, among=every_kind())
@@ -178,6 +181,7 @@ def _certified(config: CertifyConfig, asked: _Asked, out: Path, console: Console
             {
                 **arguments,
                 "floor": floor,
+                "called": config.call,
                 "provenance": _provenance(config, data, chosen, targets, trained, options),
             },
         )

@@ -20,6 +20,11 @@ class Config(BaseModel):
 
 NO_NEGATIVE = Parameter(negative=())
 
+CALL = (
+    "What readers call nodes, such as account,accounts; or edge=payment,payments, prediction=decision,decisions, "
+    'features=entries, structure="who pays whom". May be repeated. What exactly is proved keeps its words.'
+)
+
 HEADINGS = (
     "Graph",
     "Tables",
@@ -236,6 +241,11 @@ class CertifyConfig(WeightsConfig):
         Parameter(group=GROUPS["Conclusion"], negative=()),
         Field(description="Also bound how many targets survive one adversary who attacks all of them."),
     ] = False
+    call: Annotated[
+        list[str] | None,
+        Parameter(group=GROUPS["Conclusion"], negative=()),
+        Field(description=CALL),
+    ] = None
     device: Annotated[
         str | None, IN_MACHINE, Field(description="Where votes are drawn: auto, cpu, cuda, cuda:1. Default: cpu.")
     ] = None

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from graycert.cli.console import Console
+from graycert._called import Called
+from graycert.cli.console import Console, about
 from graycert.cli.places import check_file, write_file
 from graycert.errors import InvalidParameterError
 
@@ -18,7 +19,7 @@ def report(
     /,
     *,
     audience: Annotated[Audience, Parameter(name="--for")] = "everybody",
-    call: str | None = None,
+    call: Annotated[list[str] | None, Parameter(negative=())] = None,
     out: str | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -31,8 +32,10 @@ def report(
         run: Run directory.
         other: Another run directory, to draw what became of each target from the first to this one.
         audience: "decision" writes one page of sentences for who decides, instead of the page to work with.
-        call: What readers call a node and nodes in the claim, such as account,accounts. Needs --out or --for decision,
-            because a run's own page is compared by `graycert verify`.
+        call: What readers call nodes, such as account,accounts; or edge=payment,payments,
+            prediction=decision,decisions, features=entries, structure="who pays whom". May be repeated. Needs --out or
+            --for decision, because a run's own page is compared by `graycert verify`; `graycert certify` has the option
+            for that page, too.
         out: Page to write. Default: report.html in the run directory, which is replaced; RUN-decision.html or
             RUN-and-OTHER.html beside the run.
         overwrite: Replace an existing page elsewhere.
@@ -42,11 +45,12 @@ def report(
         raise InvalidParameterError(
             f"`--for` must be left out for a page of two runs, got {audience!r}. Write a page for each run."
         )
-    called = _called(call)
+    with about("call"):
+        called = None if call is None else Called.of(call)
     if called is not None and (other is not None or (out is None and audience == "everybody")):
         raise InvalidParameterError(
-            f"`--call` must come with --out or --for decision, and with one run, got {call!r} without. The page in the "
-            "run's folder is compared by `graycert verify`; write one elsewhere."
+            f"`--call` must come with --out or --for decision, and with one run, got {', '.join(call or ())}. The "
+            "page in the run's folder is compared by `graycert verify`; write one elsewhere."
         )
     own = out is None and other is None and audience == "everybody"
     page = check_file(_place(run, other, audience) if out is None else out, overwrite=overwrite or own, suffixes=HTML)
@@ -67,23 +71,7 @@ def _place(run: Path, other: Path | None, audience: Audience) -> Path:
     return folder / "report.html" if audience == "everybody" else folder.parent / f"{folder.name}-decision.html"
 
 
-def _called(call: str | None) -> tuple[str, str] | None:
-    """Return the words for one node and for several.
-
-    Raises:
-        InvalidParameterError: If there are not two.
-    """
-    if call is None:
-        return None
-    words = [word.strip() for word in call.split(",")]
-    if len(words) != 2 or not all(words):
-        raise InvalidParameterError(
-            f"`--call` must be two words, for one and for several, such as account,accounts, got {call!r}."
-        )
-    return words[0], words[1]
-
-
-def _page(run: Path, other: Path | None, audience: Audience, called: tuple[str, str] | None) -> str:
+def _page(run: Path, other: Path | None, audience: Audience, called: Called | None) -> str:
     from graycert.runs.page import render_document, render_report
     from graycert.runs.store import load_run
 

@@ -1,6 +1,7 @@
 """A result in a few sentences: what it costs, what it certifies, and what a target's own features alone would give."""
 
 from graycert.certificates import Certificates
+from graycert.runs.called import told
 from graycert.runs.claim import claim
 from graycert.runs.cost import cost_paragraphs, warnings_of
 from graycert.runs.floor import floor_paragraphs
@@ -11,7 +12,11 @@ BUDGETS = (1, 10)
 
 
 def brief_summary(c: Certificates) -> str:
-    """Return a result in a few sentences, what makes it worthless first."""
+    """Return a result in a few sentences, in the words of its readers, what makes it worthless first."""
+    return told(c, _brief)
+
+
+def _brief(c: Certificates) -> str:
     last = len(shown_rows(c)) - 1
     budgets = [budget for budget in BUDGETS if budget <= last] or [0]
     first = claim(c, budgets[0])

@@ -1,6 +1,5 @@
 """The claim of a result in plain sentences, one for each budget: never more than is proved."""
 
-import re
 from decimal import Decimal
 
 import numpy as np
@@ -12,11 +11,7 @@ NOT_PROVED = "NOT PROVED: "
 NOT_THE_MODEL = "The prediction is that of the smoothed classifier, not of the model as trained."
 
 
-Called = tuple[str, str]
-"""What readers call one node, and several: ("account", "accounts")."""
-
-
-def claim(c: Certificates, budget: int, called: Called | None = None) -> tuple[str, ...]:
+def claim(c: Certificates, budget: int) -> tuple[str, ...]:
     """Say how many predictions withstand what, how surely, and what is taken as given.
 
     Targets that the adversary has fewer than ``budget`` choices against count if they hold whatever all of these do.
@@ -24,28 +19,19 @@ def claim(c: Certificates, budget: int, called: Called | None = None) -> tuple[s
     Args:
         c: A result.
         budget: What the adversary may spend, >= 0, as far as the result looked.
-        called: What readers call a node and nodes, targets included; None for these words.
 
     Returns:
         Two sentences; a third where something is taken from the user.
     """
     s = c.setup
     holds = int(np.count_nonzero(c.radius >= np.minimum(budget, c.num_eligible)))
-    many = f"{holds:,} of {len(c):,} {'targets' if called is None else called[1]}"
+    many = f"{holds:,} of {len(c):,} targets"
     if budget == 0:
         return f"{many} have a smoothed prediction; at ρ = 0 nothing is said about attacks.", NOT_THE_MODEL
     proved = "" if s.the_rule.is_sound else NOT_PROVED
-    first = f"{proved}{many} each keep their smoothed prediction {withstood(c, budget, called)}."
+    first = f"{proved}{many} each keep their smoothed prediction {c.setup.threat.against(budget)}."
     given = [*([assumption(s)] if s.num_layers_assumed else []), *([given_per_edge(s)] if s.edge_inputs else [])]
     return (first, f"{_surely(c)} {NOT_THE_MODEL}", *given)
-
-
-def withstood(c: Certificates, budget: int, called: Called | None = None) -> str:
-    """Say what a prediction withstands that is certified at a budget, in the words of readers."""
-    said = c.setup.threat.against(budget)
-    if called is None:
-        return said
-    return re.sub(r"\bnode(s?)\b", lambda found: called[bool(found[1])], said)
 
 
 def confidence(alpha: float) -> str:

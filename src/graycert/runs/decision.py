@@ -1,19 +1,27 @@
 """A result for who has to decide, on one page of sentences: what is safe, what is not, what it cost, what to do."""
 
+import dataclasses
+
 import numpy as np
 
+from graycert._called import Called
 from graycert.certificates import Certificates
+from graycert.runs.called import called_of, told, words_explained
 from graycert.runs.checklist import assumptions
-from graycert.runs.claim import NOT_PROVED, Called, claim, withstood
+from graycert.runs.claim import NOT_PROVED, claim
 from graycert.runs.cost import cost_paragraphs, warnings_of
 from graycert.runs.next_steps import next_steps
 from graycert.runs.page.document import Document, Section
 from graycert.runs.shares import percent, percent_upward
+from graycert.runs.terms import Term, terms
 from graycert.runs.who import knows_attackers, protect_first
 from graycert.runs.words import NOT_SOUND, shown_rows
 
 FURTHER = (3, 10)
 """Budgets besides 1 that are named, as far as there are any."""
+
+WORDS = ("targets", "smoothed classifier", "ρ, certified radius", "abstained", "floor", "confidence")
+"""Words of a report that this page uses, too."""
 
 NAMED = 5
 """Nodes to watch that are named."""
@@ -24,17 +32,30 @@ def decision(c: Certificates, *, called: Called | None = None) -> Document:
 
     Args:
         c: A result.
-        called: What readers call a node and nodes in the claim; None for these words.
+        called: What readers call the parts of a graph; None for the words of the result.
     """
+    words = called_of(c) if called is None else called
+    page = told(c, _decision, words)
+    if not words.kinds:
+        return page
+    said = tuple(f"{each.word}: {each.meaning}" for each in words_explained(words))
+    last = page.sections[-1]
+    return dataclasses.replace(
+        page, sections=(*page.sections[:-1], dataclasses.replace(last, items=(*last.items, *said)))
+    )
+
+
+def _decision(c: Certificates) -> Document:
     graph = c.setup.provenance.get("graph")
     name = graph.get("name") if isinstance(graph, dict) else None
     sections = (
-        Section(title="What is safe", paragraphs=(*claim(c, min(1, _last(c)), called), *_further(c, called))),
+        Section(title="What is safe", paragraphs=(*claim(c, min(1, _last(c))), *_further(c))),
         Section(title="What is not", paragraphs=_open(c)),
         Section(title="What it costs", paragraphs=cost_paragraphs(c)),
         Section(title="Whom to watch", paragraphs=_watch(c)),
         Section(title="What to do next", items=next_steps(c)),
         Section(title="What has to be true for all of this", items=assumptions(c)),
+        Section(title="What the words mean", items=tuple(f"{each.word}: {each.meaning}" for each in _used(terms(c)))),
     )
     return Document(
         title=f"For a decision: {name}" if name else "For a decision",
@@ -43,11 +64,16 @@ def decision(c: Certificates, *, called: Called | None = None) -> Document:
     )
 
 
+def _used(known: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Return the words that this page uses."""
+    return tuple(each for each in known if each.word in WORDS)
+
+
 def _last(c: Certificates) -> int:
     return len(shown_rows(c)) - 1
 
 
-def _further(c: Certificates, called: Called | None) -> list[str]:
+def _further(c: Certificates) -> list[str]:
     """Say how many hold against more hostile ones."""
     holds = {
         budget: int(np.count_nonzero(c.radius >= np.minimum(budget, c.num_eligible)))
@@ -58,7 +84,7 @@ def _further(c: Certificates, called: Called | None) -> list[str]:
         return []
     proved = "" if c.setup.the_rule.is_sound else NOT_PROVED
     return [
-        f"{proved}{count:,} ({percent(count, len(c))}) hold {withstood(c, budget, called)}."
+        f"{proved}{count:,} ({percent(count, len(c))}) hold {c.setup.threat.against(budget)}."
         for budget, count in holds.items()
     ]
 

@@ -10,6 +10,7 @@ from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
 from graycert.rules import simultaneous_level
 from graycert.rules.rule import Rule
+from graycert.runs.called import told
 from graycert.runs.cost import class_word
 from graycert.runs.shares import aligned
 from graycert.runs.who import protect_first_per_target
@@ -25,6 +26,10 @@ MOST_CLASSES = 4
 def explain(c: Certificates, node: int | str) -> str:
     """Do the work of `Certificates.explain`."""
     row = row_of(c, node)
+    return told(c, lambda result: _explained(result, row))
+
+
+def _explained(c: Certificates, row: int) -> str:
     parts = [
         _who(c, row),
         predicted_in_words(c, row),

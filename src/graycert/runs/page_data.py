@@ -7,7 +7,7 @@ import numpy as np
 
 from graycert._types import FloatArray, IntArray
 from graycert.certificates import Certificates
-from graycert.runs.claim import NOT_PROVED, Called, claim
+from graycert.runs.claim import NOT_PROVED, claim
 from graycert.runs.cohorts import cohorts
 from graycert.runs.cost import class_word
 from graycert.runs.explain import (
@@ -35,14 +35,13 @@ UNIT = 1_000_000
 """Probabilities are whole multiples of its inverse, rounded outward."""
 
 
-def page_data(c: Certificates, *, called: Called | None = None) -> dict[str, Any]:
+def page_data(c: Certificates) -> dict[str, Any]:
     """Return all that the page's script shows, as plain values; the same for the same result.
 
     Probabilities are integers, in millionths, rounded to the side that promises less. Everything else is exact.
 
     Args:
         c: A result.
-        called: What readers call a node and nodes in the claim; None for these words.
     """
     last = len(shown_rows(c)) - 1
     order = weakest_first(c)[:MOST_TARGETS]
@@ -55,7 +54,7 @@ def page_data(c: Certificates, *, called: Called | None = None) -> dict[str, Any
         "total": len(c),
         "shown": int(order.size),
         "classes": [class_word(c, number) for number in range(c.setup.num_classes)],
-        "claims": [list(claim(c, budget, called)) for budget in range(last + 1)],
+        "claims": [list(claim(c, budget)) for budget in range(last + 1)],
         "cohorts": cohorts(c, last=last),
         "histogram": _histogram(c),
         "by_degree": _by_degree(c),

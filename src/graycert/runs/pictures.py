@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
+from graycert.runs.called import called_of
 from graycert.runs.cost import class_word, cost
 from graycert.runs.explain import proved_lead, row_of, votes_of
 from graycert.runs.floor import LABEL, floor_of_run
@@ -56,8 +57,9 @@ def plot(c: Certificates, ax: "Axes | None" = None) -> "Axes":
     ax.set_xlim(-0.5, last + 0.5)
     ax.set_ylim(0.0, 1.02)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlabel(f"radius ρ: number of hostile {c.setup.threat.unit}")
-    ax.set_ylabel("share of the targets")
+    say = called_of(c).say
+    ax.set_xlabel(say(f"radius ρ: number of hostile {c.setup.threat.unit}"))
+    ax.set_ylabel(say("share of the targets"))
     if not c.setup.the_rule.is_sound:
         ax.set_title("NOT a sound certificate (rule of the paper's implementation)")
     ax.legend(frameon=False)
@@ -95,7 +97,7 @@ def _deltas(c: Certificates, row: int, ax: "Axes") -> None:
     ax.set_ylim(0.0, 1.0)
     ax.set_xlim(0.4, shown + 0.6)
     ax.set_xticks(radii)
-    ax.set_xlabel(f"number ρ of hostile {c.setup.threat.unit} (blue: the prediction holds)")
+    ax.set_xlabel(called_of(c).say(f"number ρ of hostile {c.setup.threat.unit} (blue: the prediction holds)"))
     ax.set_ylabel("Δ̄(ρ), chance that a message of theirs arrives, at most")
 
 

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from graycert._called import Called
 from graycert._parameters import Parameters
 from graycert._phases import time_in_words
 from graycert.certificates import Certificates
 from graycert.metrics.cost import COST_RADII
+from graycert.runs.called import called_of, told, words_explained
 from graycert.runs.checklist import FILES_IN_WORDS, REDONE, assumptions
-from graycert.runs.claim import Called
 from graycert.runs.cost import cost, cost_paragraphs, cost_tables, warnings_of
 from graycert.runs.floor import LABEL, floor_of_run
 from graycert.runs.next_steps import next_steps
@@ -34,10 +35,19 @@ def report_view(certificates: Certificates, *, called: Called | None = None) -> 
 
     Args:
         certificates: A result.
-        called: What readers call a node and nodes in the claim; None for these words, as in a run's own page.
+        called: What readers call the parts of a graph; None for the words of the result, as in a run's own page.
     """
-    c = certificates
-    data = page_data(c, called=called)
+    words = called_of(certificates) if called is None else called
+    view = told(certificates, _view, words)
+    explained = (*view.terms, *words_explained(words))
+    forms = [[form, place] for place, each in enumerate(explained) for form in each.forms]
+    return dataclasses.replace(
+        view, called=words, terms=explained, data={**view.data, "called": words.words, "terms": forms}
+    )
+
+
+def _view(c: Certificates) -> ReportView:
+    data = page_data(c)
     return ReportView(
         title=_title(c),
         unit=c.setup.threat.unit,

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graycert._called import Called
 from graycert._types import BoolArray, FloatArray, IntArray
 from graycert._validation import check_integer
 from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
 from graycert.metrics.cost import COST_RADII
+from graycert.runs.called import called_of
 from graycert.runs.cost import class_word
 from graycert.runs.shares import aligned, percent
 
@@ -73,6 +75,7 @@ class ProtectFirst:
         num_targets: All targets.
         gains: What trusting the first of them would gain; empty if that was not asked for.
         unit: What the radius counts.
+        called: What readers call the parts of a graph.
     """
 
     nodes: tuple[NodeToProtect, ...]
@@ -80,6 +83,7 @@ class ProtectFirst:
     num_targets: int
     gains: tuple[TrustGain, ...] = field(default=())
     unit: str = "nodes"
+    called: Called = field(default_factory=Called)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Return one row per node."""
@@ -92,17 +96,18 @@ class ProtectFirst:
 
     def __str__(self) -> str:
         """Return the nodes and the gains in words."""
+        say = self.called.say
         if not self.nodes:
-            return (
+            return say(
                 f"Protect first: nobody. No set of nodes is known that limits any of the {self.num_targets:,} targets."
             )
         rows = [(str(place + 1), *row) for place, row in enumerate(rows_of(self))]
         return "\n\n".join(
             [
-                "Protect first: the nodes that limit the most targets.",
-                aligned(("", *COLUMNS), rows),
-                note(self),
-                *(_gain(each, self.num_targets) for each in self.gains),
+                say("Protect first: the nodes that limit the most targets."),
+                aligned(("", *map(say, COLUMNS)), rows),
+                say(note(self)),
+                *(say(_gain(each, self.num_targets)) for each in self.gains),
             ]
         )
 
@@ -141,6 +146,7 @@ def protect_first(c: Certificates, data: Any = None, *, top: int = 10) -> Protec
         num_targets=len(c),
         gains=gains,
         unit=c.setup.threat.unit,
+        called=called_of(c),
     )
 
 

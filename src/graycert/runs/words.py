@@ -9,9 +9,9 @@ from graycert.certificates import Certificates
 from graycert.draws import Draws, UntilDecided
 from graycert.graph.values_per_edge import argument_and_attribute
 from graycert.metrics import abstain_ratio, certified_accuracy, certified_ratio
-from graycert.runs.cost import cost, cost_paragraphs, cost_record, cost_tables, warnings_of
+from graycert.runs.cost import cost, cost_record, warnings_of
 from graycert.runs.floor import floor_in_summary, last_radius
-from graycert.runs.shares import aligned, percent, percent_upward
+from graycert.runs.shares import percent, percent_upward
 from graycert.runs.who import knows_attackers, protect_first
 from graycert.setup import Setup
 
@@ -20,9 +20,6 @@ MOST_GROUPS = 10
 
 EVERY_RADIUS = 20
 """Up to this radius a table has a row for each one."""
-
-FIRST_NAMED = 5
-"""Nodes to protect first that a summary names."""
 
 NOT_SOUND = (
     "NOT A SOUND CERTIFICATE: the rule of the paper's implementation bounds only one of the other classes, "
@@ -237,33 +234,6 @@ def table_note(certificates: Certificates) -> str:
         f"Shares of all {len(certificates):,} targets, rounded down. Radius 0: targets with a prediction. "
         f"Certified: at least ρ {unit} {which}, and any ρ of them fail. Whole field: also targets with fewer such "
         f"{unit} that hold whatever all of them do."
-    )
-
-
-def summary_text(certificates: Certificates) -> str:
-    """Return what it costs, what is proved, and the table, as text for a terminal; warnings come first."""
-    unsound = [NOT_SOUND] if not certificates.setup.the_rule.is_sound else []
-    parts = [
-        *unsound,
-        *(f"WARNING: {each}" for each in warnings_of(certificates)),
-        *cost_paragraphs(certificates),
-        *(f"{each.title}:\n{aligned(each.columns, list(each.rows))}" for each in cost_tables(certificates)),
-        *(each.note for each in cost_tables(certificates)[:1]),
-        *statement(certificates),
-        aligned(*ratio_texts(certificates)),
-        table_note(certificates),
-        *([_whom_to_protect(certificates)] if knows_attackers(certificates) else []),
-        *unsound,
-    ]
-    return "\n\n".join(parts)
-
-
-def _whom_to_protect(c: Certificates) -> str:
-    found = protect_first(c, top=FIRST_NAMED)
-    named = ", ".join(f"{each.name} ({each.targets:,} targets)" for each in found.nodes)
-    return (
-        f"Protect first, because they limit the most targets: {named}. More of it: certificates.protect_first(data), "
-        "graycert inspect."
     )
 
 

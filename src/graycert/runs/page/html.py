@@ -34,6 +34,7 @@ def render_report(view: ReportView) -> str:
         .get_template("report.html")
         .render(
             view=view,
+            say=view.called.say,
             data=embedded(view.data),
             script=Markup(script),
             style=Markup(style),

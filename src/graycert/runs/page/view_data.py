@@ -1,8 +1,11 @@
 """What a report shows, as plain values: the page knows nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from graycert._called import Called
+from graycert.runs.terms import Term
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -33,7 +36,7 @@ class ReportView:
         alarms: What makes the certified classifier useless, though its certificates hold.
         claim: What holds at the smallest budget, in sentences.
         figures_at_a_glance: (value, what it is) of the few numbers that matter most and depend on no budget.
-        terms: (word, what it means).
+        terms: Words, and what they mean.
         next_steps: What to do next.
         cost: Paragraphs that say what the guarantee costs in accuracy.
         breakdowns: (title, table) of the same by class and degree.
@@ -46,6 +49,7 @@ class ReportView:
         redone: What checking redoes, and what not.
         settings: (name, value) of what the certificates were made from.
         data: What the page's script shows, see `graycert.runs.page_data`.
+        called: What readers call the parts of a graph.
     """
 
     title: str
@@ -54,7 +58,7 @@ class ReportView:
     alarms: tuple[str, ...]
     claim: tuple[str, ...]
     figures_at_a_glance: Pairs
-    terms: Pairs
+    terms: tuple[Term, ...]
     next_steps: tuple[str, ...]
     cost: tuple[str, ...]
     breakdowns: tuple[tuple[str, Table], ...]
@@ -67,3 +71,4 @@ class ReportView:
     redone: tuple[str, ...]
     settings: Pairs
     data: Mapping[str, Any]
+    called: Called = field(default_factory=Called)

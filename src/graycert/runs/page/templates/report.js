@@ -10,6 +10,16 @@
   const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
   const visible = (text) =>
     String(text).replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  // Words of the page in those of its readers; what is inserted stays as it is.
+  const OURS = new RegExp(`\\b(?:(an?) )?(${Object.keys(data.called).sort((a, b) => b.length - a.length).join("|")})\\b`, "gi");
+  const reworded = (text) => (Object.keys(data.called).length ? text.replace(OURS, (found, article, word) => {
+    const theirs = data.called[word.toLowerCase()];
+    if (article) return `${article[0]}${/^[aeiou]/i.test(theirs) ? "n" : ""} ${theirs}`;
+    return /^[A-Z]/.test(word) ? theirs[0].toUpperCase() + theirs.slice(1) : theirs;
+  }) : text);
+  const say = (parts, ...values) => parts.map((part, place) => reworded(part) + (values[place] ?? "")).join("");
+  const one = data.called.node ?? "target";
+  const One = one[0].toUpperCase() + one.slice(1);
   const short = (text, most) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
   const whole = (number) => number.toLocaleString("en-US");
   const percent = (count, total) => {
@@ -44,6 +54,37 @@
   }
   const own = (text) => make("bdi", {}, text);
   const option = (value, text) => make("option", { value }, text);
+
+  // The first of each term under a heading says what it means: a button, for pointer, finger and keyboard.
+  const TERMS = data.terms.map(([form, place]) => [form, `term-${place}`]);
+  const SILENT = "tbody, code, button, a, label, dl, form, svg, summary, output, figure";
+  function explain(elements) {
+    let seen = new Set();
+    for (const each of elements) {
+      if (each.tagName === "H2") seen = new Set();
+      const walker = document.createTreeWalker(each, NodeFilter.SHOW_TEXT), found = [];
+      while (walker.nextNode()) {
+        const parent = walker.currentNode.parentElement;
+        if (!parent.closest(SILENT) && (!parent.closest("bdi") || parent.closest("thead"))) found.push(walker.currentNode);
+      }
+      found.forEach((text) => explainText(text, seen));
+    }
+  }
+  const isWord = (sign) => sign !== undefined && /[\p{L}\p{N}_]/u.test(sign);
+  function explainText(text, seen) {
+    let rest = text;
+    for (;;) {
+      const said = rest.textContent;
+      const places = TERMS.filter(([, id]) => !seen.has(id)).map(([form, id]) => [said.indexOf(form), -form.length, form, id])
+        .filter(([at, , form]) => at >= 0 && !isWord(said[at - 1]) && !isWord(said[at + form.length]));
+      if (!places.length) return;
+      const [at, , form, id] = places.sort(([a, b], [c, d]) => a - c || b - d)[0];
+      seen.add(id);
+      const word = rest.splitText(at);
+      rest = word.splitText(form.length);
+      word.replaceWith(make("button", { type: "button", class: "term", popovertarget: id, "aria-describedby": id }, form));
+    }
+  }
 
   function table(columns, rows, label) {
     const head = make("tr", {}, ...columns.map((each) => make("th", { scope: "col" }, each)));
@@ -93,14 +134,15 @@
     byId("claim").replaceChildren(...data.claims[rho].map((each) => make("p", {}, each)));
     const tiles = [
       [percent(everyone.holds[rho], everyone.targets),
-        `hold at ρ = ${rho}: ${whole(everyone.holds[rho])} of ${whole(everyone.targets)}, the whole field included`],
-      [whole(everyone.targets - everyone.holds[rho]), `targets are not certified at ρ = ${rho}`],
+        say`hold at ρ = ${rho}: ${whole(everyone.holds[rho])} of ${whole(everyone.targets)}, the whole field included`],
+      [whole(everyone.targets - everyone.holds[rho]), say`targets are not certified at ρ = ${rho}`],
     ];
     if (everyone.known) {
       tiles.push([percent(everyone.holds_correct[rho], everyone.known), `are correct and hold at ρ = ${rho}`]);
     }
     byId("at-rho").replaceChildren(
       ...tiles.map(([value, what]) => make("div", {}, make("strong", {}, value), make("span", {}, what))));
+    explain(byId("claim").children);
     showGroups();
     showTargets();
     if (data.trusting) showTrusting();
@@ -124,18 +166,18 @@
     });
     const everyone = data.cohorts[0].groups[0];
     if (total === "known") {
-      for (const [value, text] of [[everyone.as_trained, "as trained"], [everyone.alone, "own features alone"]]) {
+      for (const [value, text] of [[everyone.as_trained, "as trained"], [everyone.alone, say`own features alone`]]) {
         if (value === null || value === undefined) continue;
         const height = y(value / everyone.known);
         parts.push(line(frame.left, height, frame.right, height, "floor"), words(frame.right, height - 5, text, "end"));
       }
     }
-    const said = `${kind.title}: share of targets that ${label}, over ρ; the numbers at ρ = ${state.rho} are in the table`;
+    const said = say`${kind.title}: share of targets that ${label}, over ρ; the numbers at ρ = ${state.rho} are in the table`;
     byId("curves").replaceChildren(drawing(640, 340, said, ...parts));
     byId("legend").replaceChildren(...drawn.map((group, place) => make("li", {},
       drawing(34, 12, "", line(0, 6, 34, 6, `curve line${place}`)), own(short(group.name, 40)))));
-    const columns = [kind.heading, "targets", ...(groups.some((each) => each.known !== undefined)
-      ? ["known class", "as trained", "own features"] : []), `${label}, ρ = ${state.rho}`, "share"];
+    const columns = [kind.heading, say`targets`, ...(groups.some((each) => each.known !== undefined)
+      ? ["known class", "as trained", say`own features`] : []), `${label}, ρ = ${state.rho}`, "share"];
     const shares = (group, value) => (value === null || value === undefined ? "" : percent(value, group.known));
     byId("groups").replaceChildren(table(columns, groups.map((group) => [
       group.name, whole(group.targets),
@@ -159,28 +201,28 @@
       parts.push(make("svg:title", {}, `radius ${radius}`));
     }
     const told = data.histogram.map(([radius, some, others]) => `${radius < 0 ? "none" : radius}: ${some + others}`);
-    byId("histogram").replaceChildren(drawing(640, 340, `Targets by radius: ${told.join(", ")}`, ...parts));
+    byId("histogram").replaceChildren(drawing(640, 340, say`Targets by radius: ${told.join(", ")}`, ...parts));
     if (!data.by_degree.length) return;
     const lows = [...new Set(data.by_degree.map(([low]) => low))].sort((a, b) => a - b);
     const top = Math.max(1, ...data.by_degree.map(([, radius]) => radius));
     const large = Math.max(...data.by_degree.map(([, , number]) => number));
     const degrees = axes(lows.length - 1, counts(top), top, (place) => lows[place] < 2 ? lows[place]
-      : `${lows[place]}–${2 * lows[place] - 1}`, "in-degree of the target");
+      : `${lows[place]}–${2 * lows[place] - 1}`, `in-degree of the ${one}`);
     for (const [low, radius, number] of data.by_degree) {
       degrees.parts.push(make("svg:circle", {
         cx: degrees.x(lows.indexOf(low)), cy: degrees.y(Math.max(radius, 0)), r: 3 + 13 * Math.sqrt(number / large),
         class: radius >= state.rho ? "bar reached dot" : "bar dot",
-      }, make("svg:title", {}, `in-degree from ${low}, radius ${radius}: ${number} targets`)));
+      }, make("svg:title", {}, say`in-degree from ${low}, radius ${radius}: ${number} targets`)));
     }
     byId("by-degree").replaceChildren(
-      drawing(640, 340, "Certified radius against in-degree; the area is the number of targets", ...degrees.parts));
+      drawing(640, 340, say`Certified radius against in-degree; the area is the number of targets`, ...degrees.parts));
   }
 
   // All targets.
   const yes = (row) => (holds(row, state.rho) ? "yes" : "no");
   const COLUMNS = [
-    { key: "name", head: "target", text: nameOf },
-    { key: "prediction", head: "prediction", text: (row) => classShort(all.prediction[row]) },
+    { key: "name", head: one, text: nameOf },
+    { key: "prediction", head: say`prediction`, text: (row) => classShort(all.prediction[row]) },
     { key: "label", head: "true class", text: (row) => (all.label[row] < 0 ? "" : classShort(all.label[row])) },
     { key: "radius", head: "radius", text: radiusText, value: (row) => (isWhole(row) ? Infinity : all.radius[row]) },
     { key: "at", head: "holds at ρ", text: yes },
@@ -225,8 +267,8 @@
       ...COLUMNS.map((each, place) => (place === 0
         ? make("th", { scope: "row" }, make("a", { href: link(row) }, own(each.text(row))))
         : make("td", { class: ["prediction", "label"].includes(each.key) ? "words" : null }, own(each.text(row))))))));
-    const few = data.total > data.shown ? ` (the weakest ${whole(data.shown)} of ${whole(data.total)} are on this page)` : "";
-    byId("found").textContent = `${whole(state.found.length)} of ${whole(data.shown)} targets${few}, page ${
+    const few = data.total > data.shown ? say` (the weakest ${whole(data.shown)} of ${whole(data.total)} are on this page)` : "";
+    byId("found").textContent = say`${whole(state.found.length)} of ${whole(data.shown)} targets${few}, page ${
       state.page + 1} of ${whole(pages)}${state.sort ? "" : ", weakest first"}`;
     byId("before").disabled = state.page === 0;
     byId("after").disabled = state.page >= pages - 1;
@@ -268,14 +310,14 @@
   function showOneAtRho() {
     const row = state.chosen, verb = data.sound ? "holds" : "is said, without proof, to hold";
     const short = all.eligible[row] < state.rho ? ` (only ${all.eligible[row]} ${data.unit} could do anything)` : "";
-    byId("one-at-rho").textContent = all.radius[row] < 0 ? "It has no prediction that could hold."
+    byId("one-at-rho").textContent = all.radius[row] < 0 ? say`It has no prediction that could hold.`
       : `At ρ = ${state.rho} it ${holds(row, state.rho) ? verb : "is not certified"}${short}.`;
   }
 
   function showOne(row) {
     state.chosen = row;
     byId("one").hidden = false;
-    byId("one-name").replaceChildren("Target ", own(nameOf(row)));
+    byId("one-name").replaceChildren(`${One} `, own(nameOf(row)));
     byId("one-said").replaceChildren(...all.said.rows[row].map((place) => make("p", {}, all.said.texts[place])));
     showOneAtRho();
     byId("one-votes").replaceChildren(...votesOf(row));
@@ -351,7 +393,7 @@
     const field = data.fields && data.fields.rows[row];
     if (!field) {
       return [make("h4", {}, "Who can reach it"), make("p", { class: "note" }, data.fields
-        ? "The receptive field of this target is not drawn: those of the weakest targets fill the room that there is."
+        ? say`The receptive field of this ${one} is not drawn: those of the weakest targets fill the room that there is.`
         : "No receptive field can be drawn: the run does not hold one.")];
     }
     const hops = [...field.hops].map(Number), rings = Math.max(1, ...hops), worst = new Set(all.worst[row]);
@@ -383,15 +425,20 @@
     const order = field.nodes.map((_, place) => place).sort((a, b) =>
       worst.has(field.nodes[b]) - worst.has(field.nodes[a])
       || (field.influence ? field.influence[b] - field.influence[a] : 0) || hops[a] - hops[b] || a - b);
-    const left = field.left ? ` ${whole(field.left)} more nodes of it are not drawn.` : "";
+    const shape = (kind, round) => drawing(22, 22, "", round ? make("svg:circle", { cx: 11, cy: 11, r: 8, class: kind })
+      : make("svg:rect", { x: 3, y: 3, width: 16, height: 16, class: kind }));
+    const legend = [...ROLES.map((name, role) => [name, `node role${role}`, role === 0, field.roles.includes(String(role))]),
+      ["in the set that could be enough", "node role0 worst", true, worst.size > 0]].filter(([, , , there]) => there);
+    const left = field.left ? say` ${whole(field.left)} more nodes of it are not drawn.` : "";
     const how = data.fields.by_votes ? "the more of the lead its vote could take" : "the likelier its message alone arrives";
     const colour = field.influence ? ` The fuller the colour, ${how}.` : "";
     return [make("h4", {}, "Who can reach it"),
-      drawing(640, 620, `Receptive field of ${short(visible(nameOf(row)), 40)}: ${field.nodes.length} nodes by hops; the table lists them`, ...parts),
-      make("p", { class: "note" }, `The target is the square in the middle; one ring is one hop. Circles may be hostile, `
-        + `squares may not. A thick outline: the set that could be enough, as far as is known.${colour}${left}`),
-      make("details", {}, make("summary", {}, "The nodes of this drawing as a table"),
-        table(["node", "away", "role", data.fields.by_votes ? "share of a vote at stake" : "influence, at most", "in the set that could be enough"], order.map(describe), "Nodes of the receptive field"))];
+      drawing(640, 620, say`Receptive field of ${short(visible(nameOf(row)), 40)}: ${field.nodes.length} nodes by hops; the table lists them`, ...parts),
+      make("ul", { class: "legend" }, ...legend.map(([name, kind, round]) => make("li", {}, shape(kind, round), name))),
+      make("p", { class: "note" }, say`The ${one} is the square in the middle; one ring is one hop. An edge joins who is heard `
+        + `with who hears it. A thick outline: as far as is known.${colour}${left}`),
+      make("details", {}, make("summary", {}, say`The nodes of this drawing as a table`),
+        table([say`node`, "away", "role", data.fields.by_votes ? "share of a vote at stake" : "influence, at most", "in the set that could be enough"], order.map(describe), say`Nodes of the receptive field`))];
   }
 
   // What trusting the first few nodes gains: counted in Python.
@@ -400,7 +447,7 @@
     byId("trust-value").value = number;
     const total = data.cohorts[0].groups[0].targets, [before, after] = [trust.holds[0][rho], trust.holds[number][rho]];
     byId("trust-said").replaceChildren(number ? `Trusting ` : "", ...trust.names.slice(0, number).flatMap((name, place) =>
-      [place ? ", " : "", own(short(visible(name), 60))]), number ? `: at ρ = ${rho} at least ${whole(after)} of ${
+      [place ? ", " : "", own(short(visible(name), 60))]), number ? say`: at ρ = ${rho} at least ${whole(after)} of ${
       whole(total)} targets hold, instead of ${whole(before)}.` : `At ρ = ${rho}, ${whole(before)} of ${whole(total)} hold.`);
   }
 
@@ -489,6 +536,7 @@
     addEventListener("afterprint", () => opened.splice(0).forEach((each) => { each.open = false; }));
     addEventListener("hashchange", followLink);
     document.documentElement.classList.add("scripted");
+    explain(document.querySelectorAll("main > h2, main > p, main > ol, main > .glance, main > .scroll, .static"));
     showRho();
     followLink();
   }
