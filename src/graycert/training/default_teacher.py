@@ -16,6 +16,7 @@ from graycert.training.features import Features
 from graycert.training.fit import check_hyperparameters
 from graycert.training.parts import Parts
 from graycert.training.row_fit import Rows, fit_network, seed_of_member
+from graycert.training.spreading import Spreading
 
 _ROLE = 0
 _LOOK_EVERY = 2  # epochs
@@ -98,8 +99,10 @@ def default_teacher(
     seed = check_hyperparameters(learning_rate, weight_decay, max_epochs, patience, seed)
     parts = Parts.of(data, train_mask, validation_mask)
     num_features, num_classes = dimensions(data)
-    scaling, spread = RowScaling.of(parts.train.data.x), APPNP(K=steps, alpha=teleport)
-    training, validation = (_rows(part, scaling, spread) for part in (parts.train, parts.validation))
+    scaling = RowScaling.of(parts.train.data.x)
+    training, validation = (
+        _rows(part, scaling, teleport=teleport, steps=steps) for part in (parts.train, parts.validation)
+    )
     networks = [
         fit_network(
             lambda: RowNetwork(num_features, hidden_channels, num_classes, dropout=dropout),
@@ -120,12 +123,12 @@ def default_teacher(
     return Teacher(scaling, networks, teleport=teleport, steps=steps).eval()
 
 
-def _rows(part: SplitPart, scaling: RowScaling, spread: APPNP) -> Rows:
+def _rows(part: SplitPart, scaling: RowScaling, *, teleport: float, steps: int) -> Rows:
     """Return all nodes of a graph, of which the labelled ones count after propagation."""
     data = part.data
     return Rows(
         features=Features(scaling(data.x.detach().cpu())),
         chosen=part.nodes,
         wanted=data.y[part.nodes],
-        spread=lambda scores: spread(scores, data.edge_index),
+        spread=Spreading(data.edge_index.cpu(), num_nodes=data.num_nodes, teleport=teleport, steps=steps),
     )

@@ -1,10 +1,15 @@
 """The features of a graph as training needs them: some rows, sparse, with dropout on what is not zero."""
 
 import warnings
+from functools import cached_property
+from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import dropout
+
+from graycert.models.node_model import dropout_factors
+from graycert.training.sparse_product import SparsePattern, times
 
 _DENSE_ABOVE = 0.25  # share of non-zeros from which a dense product is as fast
 
@@ -13,7 +18,7 @@ class Features:
     """Hands out rows of the features.
 
     Dropout acts on non-zero entries alone, which has the same distribution as dropout on all entries and costs as
-    much as there are non-zeros (2 % for bags of words); what is dropped is not stored.
+    much as there are non-zeros (2 % for bags of words).
 
     Args:
         x: Features, shape (num_nodes, num_features).
@@ -27,25 +32,23 @@ class Features:
                 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
                 self._sparse = x.to_sparse_csr()
 
-    def whole(self, *, drop: float = 0.0) -> Tensor:
-        """Return all rows, sparse (CSR) if the features are.
+    def through(self, layer: nn.Linear, *, drop: float = 0.0) -> Tensor:
+        """Return what a linear layer makes of all rows, shape (num_nodes, width).
 
         Args:
+            layer: Takes rows of features.
             drop: Probability that an entry is set to zero; the others are divided by 1 - ``drop``.
         """
         if self._sparse is None:
-            return dropout(self._x, p=drop)
-        if not drop:
-            return self._sparse
-        kept = torch.rand(self._sparse.values().numel()) >= drop
-        before = torch.cat([torch.zeros(1, dtype=torch.long), kept.cumsum(0)])
-        return torch.sparse_csr_tensor(
-            before[self._sparse.crow_indices()],
-            self._sparse.col_indices()[kept],
-            self._sparse.values()[kept] / (1 - drop),
-            self._sparse.shape,
-            check_invariants=False,  # taken from a pattern that torch built itself
-        )
+            return cast("Tensor", layer(dropout(self._x, p=drop)))
+        values = self._sparse.values()
+        if drop:
+            values = values * dropout_factors(values, drop)
+        return times(self._pattern, values, layer.weight.t()) + layer.bias
+
+    @cached_property
+    def _pattern(self) -> SparsePattern:
+        return SparsePattern.of(self._x.to_sparse().coalesce())
 
     def rows(self, nodes: Tensor, *, drop: float = 0.0) -> Tensor:
         """Return the rows of ``nodes``, sparse (CSR) if the features are.

@@ -37,7 +37,7 @@ class Rows:
 
     def loss(self, network: RowNetwork, *, drop: float = 0.0) -> Tensor:
         """Return the mean cross entropy."""
-        scores = self.spread(network(self.features.whole(drop=drop)))
+        scores = self.spread(network.after_first(self.features.through(network.first, drop=drop)))
         return cross_entropy(scores[self.chosen], self.wanted)
 
 
