@@ -25,7 +25,7 @@ PHASES = {
     "load model": ("graycert.cli.models", "choose"),
     "split": ("graycert.cli.graphs", "test_nodes"),
     "check graph": ("graycert.data", "validate_data"),
-    "audit": ("graycert.smoothing.interception.method", "audit_model"),
+    "audit": ("graycert.smoothing.model_check", "examine_model"),
     "bounds": ("graycert.smoothing.interception.method", "evaluate_bounds"),
     "engine": ("graycert.smoothing.interception.method", "choose_engine"),
     "foresight": ("graycert.smoothing.fixed_votes", "check_can_certify"),

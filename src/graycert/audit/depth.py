@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch_geometric.nn import MessagePassing
 
 from graycert.models import InterceptionGNN
 from graycert.models.sma import SoftMedoidLayer
+from graycert.models.watcher import Watcher
 
 
 def count_propagation_steps(model: nn.Module, x: Tensor, edge_index: Tensor) -> tuple[int, Tensor]:
@@ -36,11 +36,11 @@ def count_propagation_steps(model: nn.Module, x: Tensor, edge_index: Tensor) -> 
     return max(counted, model.num_layers) if isinstance(model, InterceptionGNN) else counted, scores
 
 
-class _Depths(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Depths(Watcher):
     """Knows the steps behind every piece of memory."""
 
     def __init__(self, known: list[Tensor]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._steps: dict[Any, int] = {}
         self._held: list[Any] = []  # keeps addresses from being used again
         self.most = self._escaped = 0

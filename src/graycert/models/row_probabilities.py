@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from graycert._types import FloatArray
 from graycert.errors import InvalidParameterError, UnsoundSetupError
@@ -16,6 +15,7 @@ from graycert.models.node_model import NodeModel, RowNetwork
 from graycert.models.private_copy import give_copies, private_copy
 from graycert.models.row_products import rows_times
 from graycert.models.row_scaling import RowScaling
+from graycert.models.watcher import Watcher
 
 BLOCK = 512
 """Rows per pass: a multiple of what a processor handles at once, so that no row is a remainder."""
@@ -153,11 +153,11 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Operations(Watcher):
     """Takes matrix products row by row, and lists operations that may treat a row by its place."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.others: set[str] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:

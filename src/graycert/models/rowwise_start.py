@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch_geometric.nn.dense import Linear
 
 from graycert.models.private_copy import give_copies
 from graycert.models.protocol import starts_rowwise
+from graycert.models.watcher import Watcher
 
 _LINEAR = (nn.Linear, Linear)
 
@@ -57,11 +57,11 @@ class _Columns(nn.Module):
         return projections[:, self.low : self.high]
 
 
-class _Readers(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Readers(Watcher):
     """Finds who reads ``x``: linear modules that are called with it, and everything else."""
 
     def __init__(self, x: Tensor) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.x = x
         self.linears: list[nn.Module] = []
         self.inside: nn.Module | None = None

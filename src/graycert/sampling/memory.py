@@ -8,8 +8,9 @@ from typing import Any
 import psutil
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from graycert.models.watcher import Watcher
 
 _SHARE = 4  # of what is free, a quarter is taken
 _CONTAINER = Path("/sys/fs/cgroup")
@@ -26,11 +27,11 @@ def default_budget() -> int:
     return max(1, free // _SHARE)
 
 
-class _LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _LiveBytes(Watcher):
     """Counts the bytes of the tensors that operations return, from when they appear until they are freed."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.now: int = 0
         self.peak: int = 0
         self.known: set[int] = set()
