@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graycert.bounds import ablation_only_delta, multiplicative_bound
+from graycert.bounds import ablation_only_delta, multiplicative_bound, two_level
 from graycert.bounds.interception_state import memory_needed, start_state
 from graycert.bounds.two_level import DEFAULT_BUDGET, TwoLevelSearch
 from graycert.bounds.worst_set import CLOSE, branch_and_bound, dominations, greedy
@@ -203,6 +203,32 @@ def test_without_deletion_it_is_proposition_2(num_layers):
         assert np.all(worst.delta_upper >= expected - 2.0**-53)  # which is itself rounded up
         assert worst.delta_upper == pytest.approx(expected, abs=1e-12)
         assert worst.proved[expected < 0.5].all()
+
+
+@pytest.mark.parametrize(("budget", "memory"), [(DEFAULT_BUDGET, 2**21), (10, 2**21), (DEFAULT_BUDGET, 600)])
+def test_targets_together_have_the_bounds_of_each_alone(monkeypatch, budget, memory):
+    monkeypatch.setattr(two_level, "_MEMORY", memory)  # some need more: they are looked at again
+    monkeypatch.setattr(two_level, "_ENTRIES_AT_ONCE", 100)
+    rng = np.random.default_rng([9, budget, memory])
+    graph = to_adjacency(random_edges(rng, 30, 0.1, directed=True), 30)
+    fields = receptive_fields(graph, np.arange(30), num_layers=2)
+    eligible = rng.random(fields.nodes.size) < 0.7
+    options = {"p_delete": rng.random(graph.num_edges), "p_ablate": rng.random(30), "num_layers": 2, "budget": budget}
+
+    def found(indptr, low, high):
+        search = TwoLevelSearch(graph, **options)
+        nodes = fields.nodes[low:high]
+        return search.worst_sets_of(indptr, nodes, eligible[low:high], max_radius=5, most_sets=4)
+
+    together, left_out = found(fields.indptr, 0, fields.nodes.size), 0
+    for one, low, high in zip(together, fields.indptr, fields.indptr[1:], strict=False):
+        (alone,) = found(np.array([0, high - low]), low, high)
+        left_out += one is None
+        assert (one is None) == (alone is None)
+        if one is not None:
+            for name in ("delta_upper", "proved", "attackers"):
+                assert np.array_equal(getattr(one, name), getattr(alone, name))
+    assert (left_out > 0) == (budget == 10)
 
 
 @pytest.mark.parametrize(("p_delete", "p_ablate"), [(0.25, 0.0), (0.8, 0.0), (0.5, 0.3), (0.0, 0.0), (1.0, 0.0)])

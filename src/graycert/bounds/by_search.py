@@ -1,12 +1,16 @@
 """The worst set of nodes itself: exact for two layers and on trees, otherwise for the two-level surrogate."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graycert.bounds.block import Block, Setting, TargetDeltas, nested, up_to_one_half
 from graycert.errors import InvalidParameterError
 from graycert.graph import tree_shaped
+
+if TYPE_CHECKING:
+    from graycert.bounds.two_level import WorstSets
 
 
 class SearchBounds:
@@ -38,10 +42,25 @@ class SearchBounds:
             )
         self._name = "exact" if setting.num_layers <= 2 else "surrogate"
 
-    def of(self, row: int, *, max_radius: int | None) -> TargetDeltas | None:
-        """Return the bounds of one target; ``max_radius`` None goes as far as a certificate can, or memory allows."""
-        if max_radius is not None:
-            return self._of(row, max_radius)
+    def of_all(self, *, max_radius: int | None) -> list[TargetDeltas | None]:
+        """Return the bounds of all targets; ``max_radius`` None goes as far as a certificate can, or memory allows."""
+        rows = range(self._block.num_targets)
+        if max_radius is None:
+            return [self._far(row) for row in rows]
+        if self._is_tree.any():
+            return [self._of(row, max_radius) for row in rows]
+        fields = self._block.fields
+        together = self._search.worst_sets_of(
+            fields.indptr,
+            fields.nodes,
+            self._block.eligible,
+            max_radius=max_radius,
+            most_sets=self._setting.most_sets,
+        )
+        return [self._deltas(worst) for worst in together]
+
+    def _far(self, row: int) -> TargetDeltas | None:
+        """Return the bounds of one target as far as a certificate can go."""
         radius, most = 8, min(self._setting.farthest, max(1, int(self._block.field(row)[1].sum())))
         while True:
             found = self._of(row, min(radius, most))
@@ -57,14 +76,16 @@ class SearchBounds:
             return self._on_tree(row, max_radius)
         nodes, eligible = self._block.field(row)
         most_sets = self._setting.most_sets
-        worst = self._search.worst_sets(nodes, eligible, max_radius=max_radius, most_sets=most_sets)
+        return self._deltas(self._search.worst_sets(nodes, eligible, max_radius=max_radius, most_sets=most_sets))
+
+    def _deltas(self, worst: "WorstSets | None") -> TargetDeltas | None:
         if worst is None:
             return None
         size = up_to_one_half(worst.delta_upper)
         return TargetDeltas(
             delta_upper=worst.delta_upper,
             proved=worst.proved,
-            attackers=worst.attackers[:size, :size].astype(np.int32),  # the graph has fewer than 2^31 nodes
+            attackers=worst.attackers[:size, :size].copy(),  # without those of other targets
             method=self._name if worst.proved[:size].all() else "prefix",
         )
 

@@ -235,7 +235,7 @@ def _by_method(setting: Setting, block: Block, *, bound: str, max_radius: int | 
         paths = PathBounds(setting, block, bound=bound)
         return paths.of(rows, max_radius=paths.reach() if max_radius is None else max_radius)
     search = SearchBounds(setting, block, bound=bound)
-    found = [search.of(row, max_radius=max_radius) for row in rows.tolist()]
+    found = search.of_all(max_radius=max_radius)
     too_many_walks = np.array([row for row, each in enumerate(found) if each is None], dtype=np.int64)
     if too_many_walks.size:
         paths = PathBounds(setting, block, bound="multiplicative")

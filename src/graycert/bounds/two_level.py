@@ -17,6 +17,7 @@ from graycert.graph.toy_graphs import path_graph
 
 DEFAULT_BUDGET = 2**26  # products per target, about a tenth of a second
 _MEMORY, _MOST_MEMORY = 2**21, 2**25  # 16 MiB of scenarios; 256 MiB, for hubs
+_ENTRIES_AT_ONCE = 2**20  # of the sets of some targets
 _SUBSETS_UP_TO = 10  # first hops of a component up to which the greedy search sums over their subsets
 _HALF = float(np.log(2.0))  # L of Δ = 1/2
 
@@ -35,7 +36,7 @@ class WorstSets:
 
     delta_upper: FloatArray
     proved: NDArray[np.bool_]
-    attackers: IntArray
+    attackers: NDArray[np.int32]
 
 
 class TwoLevelSearch:
@@ -107,31 +108,65 @@ class TwoLevelSearch:
             max_radius: Largest ρ, >= 1.
             most_sets: How many of the sets are returned; None for all.
         """
-        routes = self.routes(nodes, eligible)
-        if not routes.p_first.size:
-            return None
-        radius = min(max_radius, max(1, int(routes.copies.sum())))
-        needed = memory_needed(routes, radius)
-        if needed > _MOST_MEMORY:
-            return None
-        memory = self._scratch(needed)
-        upper, proved, kinds = _search(routes, radius, self._budget, memory)
-        num_sets = max_radius if most_sets is None else min(most_sets, max_radius)
-        attackers = _members(nodes, routes.type_of, routes.copies.size, kinds, num_sets)
-        as_far = np.minimum(np.arange(max_radius), radius - 1)  # more nodes than there are change nothing
-        delta, proved = one_minus_exp_up(upper)[as_far], proved[as_far]
-        delta = np.minimum.accumulate(delta[::-1])[::-1]
-        return WorstSets(delta_upper=delta, proved=proved, attackers=attackers)
+        indptr = np.array([0, nodes.size])
+        (found,) = self.worst_sets_of(indptr, nodes, eligible, max_radius=max_radius, most_sets=most_sets)
+        return found
 
-    def _scratch(self, size: int) -> FloatArray:
-        if self._memory.size < size:
-            self._memory = np.empty(size)
-        return self._memory
+    def worst_sets_of(
+        self,
+        indptr: IntArray,
+        nodes: IntArray,
+        eligible: NDArray[np.bool_],
+        *,
+        max_radius: int,
+        most_sets: int | None = None,
+    ) -> list[WorstSets | None]:
+        """Return the worst sets of targets one after another, as `worst_sets` does of each.
+
+        Args:
+            indptr: The field of target i lies at ``indptr[i]:indptr[i + 1]``, shape (num_targets + 1,).
+            nodes: All fields, each with its target first.
+            eligible: Which of these nodes may be hostile, same shape.
+            max_radius: Largest ρ, >= 1.
+            most_sets: How many of the sets are returned; None for all.
+        """
+        num_sets = max_radius if most_sets is None else min(most_sets, max_radius)
+        found: list[WorstSets | None] = []
+        at_once = max(1, _ENTRIES_AT_ONCE // (num_sets * num_sets))
+        for first in range(0, indptr.size - 1, at_once):
+            found += self._some(indptr[first : first + at_once + 1], nodes, eligible, max_radius, num_sets)
+        return found
+
+    def _some(
+        self, indptr: IntArray, nodes: IntArray, eligible: NDArray[np.bool_], max_radius: int, num_sets: int
+    ) -> list[WorstSets | None]:
+        """Return the worst sets of as many targets as are looked at in one go."""
+        size = indptr.size - 1
+        upper, proved = np.empty((size, max_radius)), np.empty((size, max_radius), dtype=np.bool_)
+        attackers = np.empty((size, num_sets, num_sets), dtype=np.int32)
+        needed = np.empty(size, dtype=np.int64)
+        graph = (self._adjacency.indptr, self._adjacency.sources, self.p_delete, self.p_ablate)
+        options = (self._num_layers, self._budget, self._walker)
+
+        def search(rows: IntArray, memory: FloatArray) -> None:
+            _search_each(*graph, indptr, nodes, eligible, rows, *options, memory, upper, proved, attackers, needed)
+
+        search(np.arange(size), self._memory)
+        for row in np.flatnonzero((needed > self._memory.size) & (needed <= _MOST_MEMORY)):
+            search(np.array([row]), np.empty(needed[row]))
+        delta = one_minus_exp_up(upper)
+        delta = np.minimum.accumulate(delta[:, ::-1], axis=1)[:, ::-1]
+        return [
+            WorstSets(delta_upper=delta[row], proved=proved[row], attackers=attackers[row])
+            if 0 < needed[row] <= _MOST_MEMORY
+            else None
+            for row in range(size)
+        ]
 
 
 def load_kernels(say: Callable[[str], None] | None) -> None:
     """Load the kernels of the search from disk, or compile them: once per machine."""
-    with announced(say, "the search for the worst hostile nodes", find_routes, _search, _members):
+    with announced(say, "the search for the worst hostile nodes", find_routes, _search_each):
         nodes, eligible = np.arange(3), np.array([False, True, True])
         graph = path_graph(3)
         search = TwoLevelSearch(graph, p_delete=np.full(4, 0.5), p_ablate=np.full(3, 0.5), num_layers=2)
@@ -139,21 +174,90 @@ def load_kernels(say: Callable[[str], None] | None) -> None:
 
 
 @kernel
-def _members(nodes: IntArray, type_of: IntArray, num_types: int, kinds: IntArray, num_sets: int) -> IntArray:
-    """Return ``num_sets`` sets of nodes, sorted and padded with -1: of equal nodes, the first ones are named.
+def _search_each(
+    indptr: IntArray,
+    sources: IntArray,
+    p_delete: FloatArray,
+    p_ablate: FloatArray,
+    fields: IntArray,
+    nodes: IntArray,
+    eligible: NDArray[np.bool_],
+    rows: IntArray,
+    num_layers: int,
+    budget: int,
+    walker: Walker,
+    memory: FloatArray,
+    upper: FloatArray,
+    proved: NDArray[np.bool_],
+    attackers: NDArray[np.int32],
+    needed: IntArray,
+) -> None:
+    """Search for the worst sets of some targets, one after another.
+
+    Args:
+        indptr: In-neighbours of i are ``sources[indptr[i]:indptr[i + 1]]``.
+        sources: Source of each edge.
+        p_delete: Per edge, shape (num_edges,).
+        p_ablate: Per node, shape (num_nodes,).
+        fields: The field of target i lies at ``fields[i]:fields[i + 1]``.
+        nodes: All fields, each with its target first.
+        eligible: Which of these nodes may be hostile.
+        rows: Which targets.
+        num_layers: k >= 1.
+        budget: Work per target, in products.
+        walker: Scratch space.
+        memory: Scratch space.
+        upper: Result, bounds of L, shape (num_targets, max_radius).
+        proved: Result, whether they are attained, same shape.
+        attackers: Result, the sets, padded with -1, shape (num_targets, num_sets, num_sets).
+        needed: Result, the entries of ``memory`` that a target takes: with fewer it is left out; 0 if its walks exceed
+            the budget. Shape (num_targets,).
+    """
+    max_radius = upper.shape[1]
+    for row in rows:
+        field = nodes[fields[row] : fields[row + 1]]
+        routes = find_routes(
+            indptr,
+            sources,
+            p_delete,
+            p_ablate,
+            field,
+            eligible[fields[row] : fields[row + 1]],
+            num_layers,
+            budget,
+            walker,
+        )
+        upper[row], proved[row], needed[row] = np.inf, False, 0
+        if routes.p_first.size == 0:
+            continue
+        radius = min(max_radius, max(1, routes.copies.sum()))
+        needed[row] = memory_needed(routes, radius)
+        if needed[row] > memory.size:
+            continue
+        of_sets, attained, kinds = _search(routes, radius, budget, memory)
+        upper[row, :radius], proved[row, :radius] = of_sets, attained
+        upper[row, radius:], proved[row, radius:] = of_sets[-1], attained[-1]  # there are no more nodes
+        _write_members(field, routes.type_of, routes.copies.size, kinds, attackers[row])
+
+
+@kernel
+def _write_members(
+    nodes: IntArray, type_of: IntArray, num_types: int, kinds: IntArray, found: NDArray[np.int32]
+) -> None:
+    """Write sets of nodes, sorted and padded with -1: of equal nodes, the first ones are named.
 
     Args:
         nodes: The receptive field.
         type_of: Type of each of its nodes.
         num_types: Number of types.
         kinds: The types of each set, padded with -1, a row per set; the last one stands for all that follow.
-        num_sets: Number of sets.
+        found: Result, shape (num_sets, num_sets).
     """
     order = np.argsort(type_of, kind="mergesort")
     starts = np.searchsorted(type_of[order], np.arange(num_types))
-    found = np.full((num_sets, num_sets), -1, dtype=np.int64)
+    found[:] = -1
     taken = np.zeros(num_types, dtype=np.int64)
-    for row in range(num_sets):
+    for row in range(found.shape[0]):
         size = 0
         for kind in kinds[min(row, kinds.shape[0] - 1)]:
             if kind >= 0:
@@ -162,7 +266,6 @@ def _members(nodes: IntArray, type_of: IntArray, num_types: int, kinds: IntArray
                 size += 1
         found[row, :size].sort()
         taken[:] = 0
-    return found
 
 
 @kernel
