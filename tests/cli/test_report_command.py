@@ -1,7 +1,7 @@
 import pytest
 
 from support.certificates import small_certificates
-from support.commands import run_command
+from support.commands import FAST, run_command, write_graph
 
 
 @pytest.fixture
@@ -54,3 +54,26 @@ def test_runs_that_cannot_be_compared_leave_no_page(runs, tmp_path, capsys):
     found = run_command(capsys, "report", runs[0], other.save(tmp_path / "other"))
     assert found.status == 2
     assert not (tmp_path / "one-and-other.html").exists()
+
+
+def test_drawings_come_from_a_graph(tmp_path, capsys, monkeypatch):
+    from graycert.runs import votes_file
+
+    graph = write_graph(tmp_path / "ring.npz")
+    monkeypatch.setattr(votes_file, "neighbourhoods_of", lambda _: None)
+    run = tmp_path / "run"
+    assert run_command(capsys, "certify", "--graph", graph, *FAST, "--out", run).status == 0
+    monkeypatch.undo()
+    assert run_command(capsys, "report", run).status == 0
+    assert '"fields":null' in (run / "report.html").read_text(encoding="utf-8")
+    page = tmp_path / "page.html"
+    assert run_command(capsys, "report", run, "--graph", graph, "--out", page).status == 0
+    assert '"fields":{' in page.read_text(encoding="utf-8")
+    assert '"fields":null' in (run / "report.html").read_text(encoding="utf-8")
+    assert run_command(capsys, "report", run, "--graph", "stored").status == 0
+    assert '"fields":{' in (run / "report.html").read_text(encoding="utf-8")
+    assert run_command(capsys, "verify", run).status == 0
+    assert run_command(capsys, "report", run, "--graph", "karate").status == 2
+    found = run_command(capsys, "report", run, "--for", "decision", "--graph", graph)
+    assert found.status == 2
+    assert "--graph" in found.err

@@ -217,6 +217,16 @@ def test_it_says_what_is_recommended_and_how_to_go_on(tuning, tmp_path):
     assert f"p_delete={chosen['p_delete']}" in tuning.certify_line
     assert tuning.recommendation() in text
     assert tuning.figure(tmp_path / "front.png").stat().st_size > 1_000
+    from matplotlib import pyplot as plt
+
+    axes = plt.subplots()[1]
+    assert tuning.plot(axes, radius=3) is axes
+    assert axes.get_xlabel() == "certified and correct at radius 3"
+    star = axes.collections[-1].get_offsets()[0].tolist()
+    assert star == [chosen[tuning.correct_column(3)], chosen[tuning.accuracy_column]]
+    plt.close("all")
+    with pytest.raises(InvalidParameterError, match="`radius` must be one of 1, 3, 5, got 2"):
+        tuning.plot(radius=2)
     reached = graycert.tune(trained_model(), small_graph(), **{**ASKED, "settings": [(0.0, 0.0)]}, want="radius=1")
     assert not reached.is_reached
     assert "NO SETTING REACHES" in reached.recommendation()

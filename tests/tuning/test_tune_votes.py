@@ -60,6 +60,18 @@ def test_the_first_of_the_best_is_recommended_for_the_whole_graph(tuning, split)
     assert "Report what it reaches on other nodes." in str(tuning)
 
 
+def test_the_recommended_one_stands_out_in_the_picture(tuning):
+    from matplotlib import pyplot as plt
+
+    axes = tuning.plot()
+    best = tuning.table[tuning.table["recommended"]].iloc[0]
+    drawn = next(line for line in axes.get_lines() if line.get_label() == "recommended")
+    names = [name for name in tuning.table.columns if name.startswith("correct_")]
+    assert drawn.get_ydata().tolist() == [best["accuracy"], *best[names]]
+    assert len(axes.get_lines()) == len(tuning.table)
+    plt.close("all")
+
+
 def test_only_training_labels_are_spread(split):
     known = _training_labels(split)
     part = split.validation

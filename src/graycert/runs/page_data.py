@@ -10,6 +10,7 @@ from graycert.certificates import Certificates
 from graycert.runs.claim import NOT_PROVED, claim
 from graycert.runs.cohorts import cohorts
 from graycert.runs.cost import class_word
+from graycert.runs.drawn_later import why_none
 from graycert.runs.explain import (
     margins,
     one_more_in_words,
@@ -47,6 +48,7 @@ def page_data(c: Certificates) -> dict[str, Any]:
     order = weakest_first(c)[:MOST_TARGETS]
     nodes, names = _nodes(c, order)
     place = {node: index for index, node in enumerate(nodes.tolist())}
+    fields = _fields(c, order, place)
     return {
         "unit": c.setup.threat.unit,
         "sound": c.setup.the_rule.is_sound,
@@ -60,7 +62,8 @@ def page_data(c: Certificates) -> dict[str, Any]:
         "by_degree": _by_degree(c),
         "targets": _targets(c, order, place),
         "nodes": {"index": nodes.tolist(), "name": names},
-        "fields": _fields(c, order, place),
+        "fields": fields,
+        "no_fields": why_none(c) if fields is None else "",
         "trusting": trusting(c, last=last),
         "smoothing": _scalars(c),
     }

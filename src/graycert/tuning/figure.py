@@ -21,9 +21,8 @@ def draw_front(tuning: "Tuning", path: Path) -> Path:
     with paper_style():
         figure, panels = new_figure(columns=len(RADII), width=4.2, height=3.8)
         for axes, radius in zip(panels[0], RADII, strict=True):
-            _draw_panel(axes, tuning, radius)
-        averaged = ", averaged over classes" if tuning.unequal else ""
-        panels[0, 0].set_ylabel(f"accuracy of the smoothed classifier{averaged}")
+            draw_panel(axes, tuning, radius)
+        name_accuracy(panels[0, 0], tuning)
         trained = "p_d, p_a (and in training)" if tuning.training is not None else "p_d, p_a"
         figure.suptitle(f"Validation nodes; labels are {trained}", fontsize=9)
         panels[0, 0].legend(loc="best")
@@ -31,7 +30,14 @@ def draw_front(tuning: "Tuning", path: Path) -> Path:
     return path
 
 
-def _draw_panel(axes: "Axes", tuning: "Tuning", radius: int) -> None:
+def name_accuracy(axes: "Axes", tuning: "Tuning") -> None:
+    """Say at the vertical axis which accuracy it is."""
+    averaged = ", averaged over classes" if tuning.unequal else ""
+    axes.set_ylabel(f"accuracy of the smoothed classifier{averaged}")
+
+
+def draw_panel(axes: "Axes", tuning: "Tuning", radius: int) -> None:
+    """Draw all settings, the front with its points labelled, and the one that is recommended, at a radius."""
     table, x, y = tuning.table, tuning.correct_column(radius), tuning.accuracy_column
     front = table[table[f"front_{radius}"]].sort_values([x, y], ascending=[True, False])
     chosen = table[table["recommended"]]

@@ -14,6 +14,7 @@ from graycert.tuning.want import Want
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from torch import nn
 
     from graycert.reproduction.sweep import SweepResult
@@ -85,6 +86,31 @@ class Tuning:
         from graycert.tuning.figure import draw_front
 
         return draw_front(self, Path(path))
+
+    def plot(self, ax: "Axes | None" = None, *, radius: int = 1) -> "Axes":
+        """Plot accuracy against what is certified and correct at a radius: settings, the front, the recommended one.
+
+        Args:
+            ax: Matplotlib axes to draw into. Default: those of a new figure.
+            radius: One of 1, 3 and 5.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InvalidParameterError: If ``radius`` was not measured, or matplotlib is not installed.
+        """
+        from graycert.runs.pictures import new_axes
+
+        if radius not in RADII:
+            raise InvalidParameterError(f"`radius` must be one of {', '.join(map(str, RADII))}, got {radius!r}.")
+        axes = new_axes(ax)
+        from graycert.tuning.figure import draw_panel, name_accuracy
+
+        draw_panel(axes, self, radius)
+        name_accuracy(axes, self)
+        axes.legend(loc="best", frameon=False)
+        return axes
 
     def recommendation(self) -> str:
         """Return in words what is recommended."""

@@ -20,6 +20,7 @@ from graycert.threats.named_nodes import with_trusted_nodes
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from torch import nn
 
 LABELS = "spread_labels"
@@ -57,6 +58,35 @@ class VotesTuning:
         best = self.table.sort_values("score", ascending=False, kind="stable")[names]
         shown = best.to_string(index=False, float_format=lambda value: f"{value:.3f}".rstrip("0").rstrip("."))
         return f"{shown}\n\n{self.recommendation()}"
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot what is certified and correct over the radius: a line per setting, the recommended one in colour.
+
+        Args:
+            ax: Matplotlib axes to draw into. Default: those of a new figure.
+
+        Returns:
+            The axes. At radius 0 stands the accuracy.
+
+        Raises:
+            InvalidParameterError: If matplotlib is not installed.
+        """
+        from graycert.runs.pictures import BLUE, GREY, new_axes
+
+        axes = new_axes(ax)
+        names = [str(name) for name in self.table.columns if str(name).startswith("correct_")]
+        radii = [0, *(int(name.rpartition("_")[2]) for name in names)]
+        shares = self.table[["accuracy", *names]].to_numpy()
+        best = int(self.table["recommended"].to_numpy().argmax())
+        for place, row in enumerate(shares):
+            if place != best:
+                axes.plot(radii, row, color=GREY, alpha=0.3, linewidth=1, label="_other settings")
+        axes.plot(radii, shares[best], color=BLUE, marker="o", linewidth=2, label="recommended")
+        axes.set_ylim(0.0, 1.02)
+        axes.set_xlabel("radius ρ: number of hostile nodes")
+        axes.set_ylabel("certified and correct, of the validation nodes")
+        axes.legend(loc="best", frameon=False)
+        return axes
 
     def recommendation(self) -> str:
         """Return in words what is recommended."""

@@ -394,7 +394,7 @@
     if (!field) {
       return [make("h4", {}, "Who can reach it"), make("p", { class: "note" }, data.fields
         ? say`The receptive field of this ${one} is not drawn: those of the weakest targets fill the room that there is.`
-        : "No receptive field can be drawn: the run does not hold one.")];
+        : data.no_fields)];
     }
     const hops = [...field.hops].map(Number), rings = Math.max(1, ...hops), worst = new Set(all.worst[row]);
     const { at, links } = placesOf(field.nodes, hops, rings);
