@@ -297,7 +297,7 @@ def test_ogbn_arxiv_is_read_from_ogbs_raw_files(tmp_path: Path) -> None:
     [
         ("raw/edge", "0,1,2\n", "must have 2 columns, got 3"),
         ("raw/edge", "0,a\n", "must be a table of numbers as OGB publishes it"),
-        ("raw/edge", "0,7\n", "`data.edge_index` must lie in [0, 4] for 5 nodes, got 7"),
+        ("raw/edge", "0,7\n", "must name nodes by numbers in [0, 4], as many as there are rows of features, got 7"),
         ("raw/node-label", "1\n2\n", "must have 5 rows, got 2"),
         ("raw/node-feat", "nan,1\n" * 5, "`data.x` must be finite, got nan at node 0, column 0"),
         ("raw/num-node-list", "", "must be a table of numbers as OGB publishes it"),

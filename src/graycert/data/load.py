@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,14 @@ from graycert.data.checks import validate_data
 from graycert.data.description import is_description, read_description
 from graycert.data.directions import remark_on_directions
 from graycert.data.download import download_graph
+from graycert.data.edges_in_pieces import EdgeFile
 from graycert.data.generated import noisy_features
 from graycert.data.networks import graph_of_matrix, graph_of_network, is_matrix, is_network, read_graphml
 from graycert.data.npz_file import read_npz_graph
-from graycert.data.ogb_folder import read_ogb_graph
+from graycert.data.numbered import is_array_file, read_numbered
+from graycert.data.ogb_folder import is_ogb_folder, read_ogb_graph
 from graycert.data.origin import remember
-from graycert.data.preparation import prepare_graph
+from graycert.data.preparation import prepare_graph, prepare_with_edges
 from graycert.data.pt_file import read_saved_graph
 from graycert.data.roots import search_folders
 from graycert.data.tables.graph import graph_of_tables
@@ -81,7 +84,9 @@ def load_graph(
             or ``.parquet``; a ``.toml`` with any of these parameters as keys), a ``Data`` object, a networkx graph, a
             square matrix of ``scipy.sparse`` (an entry in row w and column v is an edge from w to v), or an edge table
             as a frame of pandas or Arrow.
-        nodes: Path or frame of the node table that belongs to an edge table.
+        nodes: Path or frame of the node table that belongs to an edge table. For graphs larger than memory the path of
+            a ``.npy`` file with the features (num_nodes, num_features): nodes are their rows, the edge table names them
+            by number and is read in pieces, and features stay on disk; ``label`` is then a ``.npy`` file, too.
         data_root: Folder with graph files; None takes the environment variable GRAYCERT_DATA. The cache
             folder ~/.cache/graycert is searched after it, and used for downloads if there is no data root.
         label: Column with the classes; "" if no column has them.
@@ -142,12 +147,19 @@ def load_graph(
     options = {**found.preparation, **said}
     if options["undirected"] and coalesce is None:
         options["coalesce"] = True
-    data = prepare_graph(found.data, **options)
+    edges = found.edges
+    if edges is None:
+        data = prepare_graph(found.data, **options)
+    else:
+        data = _checked(found.origin, partial(prepare_with_edges, found.data, edges, **options))
     if not options["undirected"]:
         remark_on_directions(data, asked="undirected" in said)
     data.graph_name, data.graph_source = found.name, found.origin
     if not isinstance(graph, Data):
-        remember(data, source=found.place, nodes=nodes, options={**tables.stored(), **said})
+        of_tables = tables.stored()
+        if is_array_file(tables.label):
+            of_tables["label"] = str(Path(str(tables.label)).expanduser().resolve())
+        remember(data, source=found.place, nodes=nodes, options={**of_tables, **said})
     return data
 
 
@@ -161,6 +173,7 @@ class _Found:
         origin: Where it is from, for readers.
         preparation: What is done to it unless something else is said.
         place: By what it can be loaded again, or None.
+        edges: Its edges, if they are still to be read.
     """
 
     data: Data
@@ -168,6 +181,7 @@ class _Found:
     origin: str
     preparation: Mapping[str, bool]
     place: str | None = None
+    edges: EdgeFile | None = None
 
 
 def _found(graph: Any, nodes: Any, data_root: str | os.PathLike[str] | None, tables: TableOptions) -> _Found:
@@ -204,13 +218,31 @@ def _from_place(
         return _generated(nodes, tables)
     path, name, defaults = _resolve(graph, data_root)
     _check_nodes_argument(path, nodes)
+    if is_ogb_folder(path) or is_array_file(nodes):
+        return _in_pieces(path, name, nodes, tables, defaults, place=_named(graph, path))
     raw = _read_checked(path, _table_argument(nodes), tables)
     if path.suffix.lower() == ".graphml":
         defaults = {**defaults, "undirected": raw.is_undirected_network}
         del raw.is_undirected_network
     reloadable = nodes is None or isinstance(nodes, str | os.PathLike)
-    named = graph if isinstance(graph, str) and path.name != Path(graph).name else str(path.resolve())
-    return _Found(data=raw, name=name, origin=str(path), preparation=defaults, place=str(named) if reloadable else None)
+    place = _named(graph, path) if reloadable else None
+    return _Found(data=raw, name=name, origin=str(path), preparation=defaults, place=place)
+
+
+def _in_pieces(
+    path: Path, name: str, nodes: Any, tables: TableOptions, defaults: Mapping[str, bool], *, place: str
+) -> _Found:
+    """Return a graph of which the edges are still to be read."""
+    if is_ogb_folder(path):
+        _refuse_table_options(tables, f"'{path}'")
+        data, edges = read_ogb_graph(path)
+    else:
+        data, edges = read_numbered(path, _table_argument(nodes), tables)
+    return _Found(data=data, name=name, origin=str(path), preparation=defaults, place=place, edges=edges)
+
+
+def _named(graph: str | os.PathLike[str], path: Path) -> str:
+    return graph if isinstance(graph, str) and path.name != Path(graph).name else str(path.resolve())
 
 
 def _generated(nodes: Any, tables: TableOptions) -> _Found:
@@ -242,7 +274,7 @@ def _resolve(
         path = find_named_file(entry, folders)
         if path is None:
             path = download_graph(entry, folders[0], looked_in=folders)
-        if entry.name == "ogbn-arxiv":
+        if entry.name.startswith("ogbn-"):
             path = path if path.is_dir() else path.parents[1]
         return path, entry.name, entry.preparation
     if isinstance(graph, str) and re.fullmatch(r"[\w-]+", graph) and not Path(graph).is_file():
@@ -279,8 +311,10 @@ def _check_nodes_argument(path: Path, nodes: Any) -> None:
         if not is_frame(nodes):
             raise InvalidParameterError(f"`nodes` must be a path or a data frame, got {type(nodes).__name__}.")
         return
-    if not is_table(Path(nodes)):
-        raise InvalidFileError(f"'{nodes}' must be a table ({', '.join(TABLE_SUFFIXES)}).")
+    if not is_table(Path(nodes)) and not is_array_file(nodes):
+        raise InvalidFileError(
+            f"'{nodes}' must be a table ({', '.join(TABLE_SUFFIXES)}), or the features of numbered nodes (.npy)."
+        )
     if not Path(nodes).expanduser().is_file():
         raise InvalidFileError(f"'{nodes}' must be an existing node table, but there is no such file.")
 
@@ -295,11 +329,20 @@ def _refuse_table_options(tables: TableOptions, what: str) -> None:
 
 def _read_checked(path: Path, nodes: Any, tables: TableOptions) -> Data:
     data = _reader(path, nodes, tables)(path)
-    try:
+
+    def checked() -> Data:
         validate_data(data, need_features=False)
+        return data
+
+    return _checked(str(path), checked)
+
+
+def _checked(path: str, make: Callable[[], Data]) -> Data:
+    """Blame a file for a graph that is none."""
+    try:
+        return make()
     except InvalidParameterError as error:
         raise InvalidFileError(f"'{path}' holds no valid graph: {error}") from error
-    return data
 
 
 def _reader(path: Path, nodes: Any, tables: TableOptions) -> Callable[[Path], Data]:
@@ -310,9 +353,6 @@ def _reader(path: Path, nodes: Any, tables: TableOptions) -> Callable[[Path], Da
             f"'{path}' is a pickle, which can run code when it is read, so it is refused. Save the graph "
             "with torch.save(data, 'graph.pt') or numpy.savez_compressed."
         )
-    if (path / "raw" / "edge.csv.gz").is_file():
-        _refuse_table_options(tables, f"'{path}'")
-        return read_ogb_graph
     if not path.is_file():
         raise InvalidFileError(f"'{path}' must be an existing file, but there is no such file. Check the path.")
     if is_table(path):

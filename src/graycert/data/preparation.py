@@ -1,5 +1,7 @@
 """What can be done to a graph before it is classified: each step is an option and noted in the result."""
 
+from copy import copy
+
 import numpy as np
 import torch
 from scipy.sparse import coo_array
@@ -10,6 +12,7 @@ from torch_geometric.utils import coalesce as merge_parallel_edges
 from torch_geometric.utils import remove_self_loops, subgraph, to_undirected
 
 from graycert.data.checks import count_nodes, validate_data
+from graycert.data.edges_in_pieces import EdgeFile
 from graycert.data.origin import ATTRIBUTE, remember_step
 from graycert.errors import InvalidParameterError
 
@@ -85,6 +88,44 @@ def prepare_graph(
     remember_step(result, data, dict(zip(STEPS, done, strict=True)))
     take_steps(result, *(name for name, chosen in zip(STEPS, done, strict=True) if chosen))
     return result
+
+
+def prepare_with_edges(
+    data: Data,
+    edges: EdgeFile,
+    *,
+    undirected: bool,
+    drop_self_loops: bool,
+    coalesce: bool,
+    largest_component: bool,
+    binarize: bool,
+) -> Data:
+    """Return what `prepare_graph` makes of a graph whose edges are still to be read, with less memory.
+
+    Args:
+        data: Everything but the edges.
+        edges: The edges.
+        undirected: See `prepare_graph`, as the following.
+        drop_self_loops: See there.
+        coalesce: Without it edges are kept as they are listed, which takes memory for all of them.
+        largest_component: See there.
+        binarize: See there.
+
+    Raises:
+        InvalidFileError: If an edge names no node.
+        InvalidParameterError: As `prepare_graph`.
+    """
+    steps = dict(zip(STEPS, (undirected, drop_self_loops, coalesce, largest_component, binarize), strict=True))
+    data, notes = copy(data), list(data.get("preparation") or [])
+    if binarize or not coalesce:
+        listed = [np.stack(pair) for pair in edges.read()]
+        data.edge_index = torch.from_numpy(np.concatenate([np.empty((2, 0), dtype=np.int64), *listed], axis=1))
+        data.preparation = notes
+        return prepare_graph(data, **steps)
+    made = edges.prepared(undirected=undirected, drop_self_loops=drop_self_loops, notes=notes)
+    data.edge_index, data.preparation = torch.from_numpy(made), notes
+    take_steps(data, *(name for name, chosen in steps.items() if chosen and name != "largest_component"))
+    return prepare_graph(data, **{**dict.fromkeys(STEPS, False), "largest_component": largest_component})
 
 
 def take_steps(data: Data, *names: str) -> None:
