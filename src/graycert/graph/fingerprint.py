@@ -67,7 +67,7 @@ def graph_fingerprint(
     little_endian = matrix.dtype.newbyteorder("<")
     digest.update(f"features {little_endian.str} {matrix.shape[1]};".encode())
     for start in range(0, num_nodes, 4096):  # blocks, so that a large matrix is not copied as a whole
-        digest.update(np.ascontiguousarray(matrix[start : start + 4096], dtype=little_endian).tobytes())
+        digest.update(np.ascontiguousarray(matrix[start : start + 4096], dtype=little_endian).data)
     _add_edge_inputs(digest, edge_inputs, order)
     return f"sha256:{digest.hexdigest()}"
 

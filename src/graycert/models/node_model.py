@@ -67,6 +67,11 @@ def dropout_factors(values: Tensor, share: float) -> Tensor:
     return torch.rand_like(values).ge_(share).div_(1 - share)
 
 
+def finite_rows(x: Tensor) -> Tensor:
+    """Return which rows hold neither NaN nor infinity, bool (num_rows,)."""
+    return torch.isfinite(torch.amax(x, dim=1)) & torch.isfinite(torch.amin(x, dim=1))
+
+
 class RowNetwork(nn.Module):
     """A network with one hidden layer, from scaled features to class scores.
 
@@ -161,5 +166,5 @@ class NodeModel(nn.Module):
         rows = self.input_dropout(self.scaling(x))
         each = torch.stack([member(rows).log_softmax(dim=1) for member in self.members])
         mean = each.logsumexp(dim=0) - math.log(len(self.members))
-        usable = torch.isfinite(x).all(dim=1) & torch.isfinite(mean).all(dim=1)
+        usable = finite_rows(x) & finite_rows(mean)
         return torch.where(usable.unsqueeze(1), mean, -math.log(self.config.num_classes))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from graycert._types import FloatArray
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.models.node_model import NodeModel, RowNetwork
+from graycert.models.node_model import NodeModel, RowNetwork, finite_rows
 from graycert.models.private_copy import give_copies, private_copy
 from graycert.models.row_products import rows_times
 from graycert.models.row_scaling import RowScaling
@@ -61,6 +61,9 @@ def row_probabilities(model: nn.Module, x: Tensor) -> FloatArray:
             f"{model.num_layers} steps of messages. Distil it: graycert.distill(split, teacher=model).",
         )
     copied = private_copy(model).cpu().eval()
+    for layer in copied.modules():
+        if type(layer) is nn.Linear:  # products take weights column by column: once, not in each block
+            layer.weight.data = layer.weight.data.t().contiguous().t()
     known = sees_rows_alone(copied)
     evaluate: _Evaluate = cast("NodeModel", copied).of_rows if known else partial(_without_edges, copied)
     rows = x.detach().cpu()
@@ -89,9 +92,10 @@ def _in_blocks(evaluate: _Evaluate, rows: Tensor, size: int, operations: "_Opera
     """Return the scores of all rows, float64, evaluated in blocks of one size; NaN for rows that are not finite."""
     found = []
     for block in torch.split(rows, size):
-        finite = torch.isfinite(block).all(dim=1)
+        finite = finite_rows(block)
         filled = torch.zeros(size, rows.size(1), dtype=rows.dtype)
-        filled[: block.size(0)][finite] = block[finite]
+        filled[: block.size(0)] = block
+        filled[: block.size(0)][~finite] = 0.0
         with operations:
             every = _checked(evaluate(filled), filled)
         scores = every[: block.size(0)].double()

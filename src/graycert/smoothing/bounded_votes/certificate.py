@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._compilation import inlined, kernel
+from graycert._compilation import kernel
 from graycert._types import BoolArray, IntArray
 from graycert.errors import UnsoundSetupError
 from graycert.smoothing.bounded_votes.ballots import ONE, Ballots
+from graycert.smoothing.bounded_votes.largest import fewest, largest_first
 
 MOST_OFFSET = 2**53
 MOST_VOTES = 2**62
@@ -175,7 +176,7 @@ def _certify(
             class_radius[row, other] = number
             if other == best or left >= hits[:number].sum():
                 continue
-            class_radius[row, other] = _fewest(hits[:number], left) - 1
+            class_radius[row, other] = fewest(hits[:number], left) - 1
 
 
 @kernel
@@ -213,24 +214,36 @@ def _find_worst(
     nodes: IntArray,
 ) -> None:
     most = voters.shape[1]
-    hits, worst = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    scores = np.empty(offsets.shape[1], dtype=np.int64)
+    hits, kept = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    scores, places = np.empty(offsets.shape[1], dtype=np.int64), np.arange(most)
     for row in range(voters.shape[0]):
         best = _add_up(offsets[row], voters[row], ballots, weights[row], scores)
-        number, least = 0, np.iinfo(np.int64).max
+        first, least = True, 0
         for other in range(offsets.shape[1]):
             if other == best:
                 continue
             number = _hits(voters[row], eligible[row], ballots, weights[row], best, other, hits)
-            ordered = np.sort(hits[:number])
-            left = _margin(scores, best, other) - ordered[number - min(sizes[row], number) :].sum()
-            if left < least:
-                least = left
-                worst[:number] = hits[:number]
-        order = np.argsort(-worst[:number], kind="mergesort")[: sizes[row]]
-        allowed = voters[row][eligible[row] & (voters[row] >= 0)]
-        for place in range(order.size):
-            nodes[row, place] = allowed[order[place]]
+            largest = kept[: min(sizes[row], number)]
+            largest_first(places[:number], hits, largest)
+            left = _margin(scores, best, other)
+            for place in largest:
+                left -= hits[place]
+            if first or left < least:
+                first, least = False, left
+                _write_eligible(voters[row], eligible[row], largest, nodes[row])
+
+
+@kernel
+def _write_eligible(voters: NDArray[np.signedinteger], eligible: BoolArray, chosen: IntArray, nodes: IntArray) -> None:
+    """Write the voters at these places among the eligible ones."""
+    number = 0
+    allowed = np.empty(voters.size, dtype=np.int64)
+    for place in range(voters.size):
+        if voters[place] >= 0 and eligible[place]:
+            allowed[number] = voters[place]
+            number += 1
+    for place in range(chosen.size):
+        nodes[place] = allowed[chosen[place]]
 
 
 @kernel
@@ -238,7 +251,8 @@ def _add_up(
     offsets: IntArray, voters: NDArray[np.signedinteger], ballots: Ballots, weights: IntArray, scores: IntArray
 ) -> int:
     """Write the scores of one target; return the class with the largest one, the lowest on a tie."""
-    scores[:] = offsets
+    for each in range(scores.size):
+        scores[each] = offsets[each]
     for place in range(voters.size):
         if voters[place] >= 0:
             for each in range(scores.size):
@@ -264,36 +278,6 @@ def _hits(
             hits[number] = weights[place] * (ONE + np.int64(ballots[node, best]) - np.int64(ballots[node, other]))
             number += 1
     return number
-
-
-@kernel
-def _fewest(hits: IntArray, left: int) -> int:
-    """Return how many of the largest hits add up to more than ``left`` >= 0, which all do together; reorders them."""
-    first, end = 0, hits.size
-    while True:
-        pivot = _middle(hits[first], hits[(first + end) // 2], hits[end - 1])
-        above, equal, total = first, first, 0
-        for place in range(first, end):
-            hit = hits[place]
-            if hit > pivot:
-                hits[place], hits[equal], hits[above] = hits[equal], hits[above], hit
-                above, equal, total = above + 1, equal + 1, total + hit
-            elif hit == pivot:
-                hits[place], hits[equal] = hits[equal], hit
-                equal += 1
-        if total > left:
-            end = above
-            continue
-        left -= total
-        if pivot * (equal - above) > left:
-            return above + left // pivot + 1
-        left -= pivot * (equal - above)
-        first = equal
-
-
-@inlined
-def _middle(one: int, two: int, three: int) -> int:
-    return max(min(one, two), min(max(one, two), three))
 
 
 @kernel

@@ -9,6 +9,7 @@ from graycert._compilation import kernel
 from graycert._types import FloatArray, IntArray
 from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency
+from graycert.smoothing.bounded_votes.largest import largest_first
 
 Voters = NDArray[np.int32]
 """Nodes per target, heaviest first, padded with -1, int32, shape (num_targets, num_voters)."""
@@ -207,17 +208,11 @@ def _choose_by_pushes(
 @kernel
 def _choose_heaviest(touched: IntArray, total: FloatArray, target: int, chosen: Any) -> None:
     """Write the touched nodes with the largest total, the target left out, heaviest first, into ``chosen``."""
-    found = np.empty(touched.size, dtype=np.int64)
-    number = 0
+    found, number = np.empty(touched.size, dtype=np.int64), 0
     for node in touched:
         if node != target and total[node] > 0.0:
             found[number] = node
             number += 1
-    found = found[:number]
-    if number > chosen.size:
-        least = np.partition(total[found], number - chosen.size)[number - chosen.size]
-        found = found[total[found] >= least]
-    found.sort()
-    order = np.argsort(-total[found], kind="mergesort")[: chosen.size]
-    for place in range(order.size):
-        chosen[place] = found[order[place]]
+    kept = np.empty(chosen.size, dtype=np.int64)
+    for place in range(largest_first(found[:number], total, kept)):
+        chosen[place] = kept[place]
