@@ -122,7 +122,7 @@ def test_sums_stay_exact_or_are_refused():
 
 def test_the_oracle_notices_wrong_certificates(monkeypatch):
     """Neither one that ignores ties nor one that counts a changed vote once is what exhaustion says."""
-    for name in ("_certify", "_find_margins", "_find_worst", "_add_up", "_hits", "_margin", "_fewest"):
+    for name in ("_certify", "_find_margins", "_find_worst", "_add_up", "_hits", "_margin", "fewest"):
         monkeypatch.setattr(certificate, name, getattr(certificate, name).py_func)
     compare_many()
     for name, wrong in (("_margin", _margin_without_ties), ("_hits", _hits_without_the_new_vote)):
