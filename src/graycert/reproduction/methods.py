@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from graycert.reproduction.certified_targets import CertifiedTargets
 from graycert.reproduction.certify_job import CertifyJob, TestGraph
+from graycert.reproduction.labels_job import LabelsJob
 from graycert.reproduction.settings import (
     AnyTraining,
     Conclusion,
@@ -339,6 +340,28 @@ class Votes(Curve):
         return VotesJob(**found, spread_labels=self.spread_labels)
 
 
+class LabelsAlone(Curve):
+    """The floor with a memory: labels of training nodes, spread over the graph, and no feature at all."""
+
+    family: ClassVar[str] = "labels alone"
+    against: ClassVar[str] = "all features of all nodes"
+
+    method: Literal["labels"]
+
+    @property
+    def smoothing(self) -> SmoothingSettings:
+        """Nothing is smoothed; what counts is that no feature is read."""
+        return SmoothingSettings.of("features-only")
+
+    def job(self, seed: int, distances: Sequence[int]) -> LabelsJob:
+        """Return one computation for all distances."""
+        return LabelsJob(**dict(super().job(seed, distances)))
+
+    def model(self, seed: int) -> DistilledTraining:
+        """Return the split of a seed; nothing is trained on it."""
+        return DistilledTraining(**self.split_settings(seed).model_dump(), num_layers=self.steps)
+
+
 class Levine(TrustingCurve, Draws):
     """Levine and Feizi's randomized ablation.
 
@@ -456,7 +479,8 @@ class Sparse(TrustingCurve, Draws):
 
 
 AnyCurve = Annotated[
-    Interception | Votes | Silent | MLP | Distilled | Levine | Voting | Sparse, Field(discriminator="method")
+    Interception | Votes | Silent | MLP | Distilled | LabelsAlone | Levine | Voting | Sparse,
+    Field(discriminator="method"),
 ]
 
 METHODS: dict[str, type[Curve]] = {
@@ -465,6 +489,7 @@ METHODS: dict[str, type[Curve]] = {
     "silent": Silent,
     "mlp": MLP,
     "distilled": Distilled,
+    "labels": LabelsAlone,
     "levine": Levine,
     "voting": Voting,
     "sparse": Sparse,

@@ -31,6 +31,7 @@ LINES: dict[str, dict[str, Any]] = {
     "subgraph voting": {"color": GREEN, "linestyle": "--", "marker": "^"},
     "bounded votes": {"color": VERMILION, "linestyle": "-", "marker": "s"},
     "distilled": {"color": BLACK, "linestyle": (0, (1, 1)), "marker": ""},
+    "labels alone": {"color": ORANGE, "linestyle": (0, (6, 2, 1, 2)), "marker": ""},
     "MLP": {"color": GREY, "linestyle": (0, (1, 1)), "marker": ""},
     "no messages": {"color": BLACK, "linestyle": (0, (6, 2)), "marker": ""},
     # architectures
