@@ -28,7 +28,7 @@ def test_a_distilled_floor_is_kept_repeated_and_verified(capsys, tmp_path):
     assert loaded.prediction_of_floor.tolist() == run.prediction_of_floor.tolist()
     replaced = certify(capsys, tmp_path, tmp_path / "run", "--overwrite")
     assert replaced.status == 0, replaced.err
-    assert "graycert certify --config RUN/config.toml --floor distill" in replaced.out
+    assert f"graycert certify --config {tmp_path / 'run'}/config.toml --floor distill" in replaced.out
 
 
 def test_a_floor_from_a_file(capsys, tmp_path):

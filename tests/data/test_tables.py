@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+import graycert
 from graycert.data import load_graph
 from graycert.errors import InvalidFileError, InvalidParameterError
 from support.graphs import edge_set
@@ -423,6 +424,28 @@ def test_all_problems_are_in_one_message(tmp_path: Path) -> None:
     said(data, "made `city` into 3 features", "filled gaps (median): 1 in `income` by 5", "as 1 and 0: `vip`")
     said(data, "left out columns of the node table: `since`, `height`, `huge`")
     assert load(tmp_path, RING, nodes, one_hot="city", fill="zero", drop="since,height,huge").x[0, 3] == 0
+
+
+def test_a_name_that_is_none_is_the_only_problem(tmp_path: Path) -> None:
+    nodes = "id,verdict,city\na,ok,Bonn\nb,ok,Rome\nc,no,Bonn\nd,no,Rome\n"
+    for options in ({"label": "verdikt"}, {"split_column": "part"}, {"drop": "citi"}, {"one_hot": "citi"}):
+        message = refused(tmp_path, nodes=nodes, **options)
+        assert "must name a column of" in message
+        assert "finite number" not in message
+
+
+def test_features_of_very_different_size_are_told(tmp_path: Path) -> None:
+    plain = load(tmp_path, nodes="id,label,share,days\na,x,0.1,100\nb,y,0.2,200\nc,x,0.3,300\nd,y,0.4,400\n")
+    assert not any("differ in scale" in remark for remark in plain.preparation)
+    data = load(tmp_path, nodes="id,label,share,amount\na,x,0.1,1000\nb,y,0.2,2000\nc,x,0.3,3000\nd,y,0.4,4000\n")
+    said(data, "features differ in scale: `amount` varies by 1.12e+03, `share` by 0.112")
+
+
+def test_without_labels_the_option_that_names_them_is_said(tmp_path: Path) -> None:
+    data = load(tmp_path, nodes="id,f\na,1\nb,2\nc,3\nd,4\n")
+    said(data, 'no column has labels; if one does: label="COLUMN" (--label COLUMN)')
+    with pytest.raises(InvalidParameterError, match="--label COLUMN"):
+        graycert.build_model("gcn", data)
 
 
 def test_gaps_of_all_kinds(tmp_path: Path) -> None:

@@ -36,14 +36,37 @@ def word(c, row):
 def test_the_grid_counts_every_target_where_it_was_and_is(pair, sections):
     before, after = pair
     grid = sections["From radius to radius"].grid
-    headings = [heading.removesuffix(" or more") for heading in grid.columns[1:]]
+    headings = grid.columns[1:]
     shown = Counter()
     for name, counts in grid.rows:
         for heading, count in zip(headings, counts, strict=True):
-            shown[name.removesuffix(" or more"), heading] += count
+            shown[name, heading] += count
     assert +shown == Counter((word(before, row), word(after, row)) for row in range(len(before)))
     assert grid.shade(0) == 0
     assert grid.shade(max(count for _, counts in grid.rows for count in counts)) == 4
+
+
+def test_many_radii_are_told_apart_by_their_size():
+    from graycert.runs import comparison_page as page
+    from graycert.runs.compare import Side
+
+    rng = np.random.default_rng(0)
+    radius = rng.integers(-1, 500, size=300)
+    whole = rng.random(300) < 0.1
+    side = Side(predicted=np.array(["a"] * 300), radius=np.where(whole, 600, radius), whole_field=whole, counts={})
+
+    class Found:
+        before = after = side
+
+    grid = page._moves(Found, NAMES)
+    words = ["none", "0", "1 to 2", "3 to 9", "10 to 29", "30 to 99", "100 to 299", "300 to 499", "whole field"]
+    largest = int(side.radius[~whole].max())
+    assert list(grid.columns[1:]) == [*words[:-2], f"300 to {largest}", words[-1]]
+    bounds = [-1, 0, 1, 3, 10, 30, 100, 300, 10_000]
+    for place, (_, counts) in enumerate(grid.rows[:-1]):
+        low, high = bounds[place : place + 2]
+        assert counts[place] == np.count_nonzero(~whole & (radius >= low) & (radius < high)) == sum(counts)
+    assert grid.rows[-1][1][-1] == np.count_nonzero(whole)
 
 
 def test_changes_and_shares_are_those_that_compare_finds(pair, sections):

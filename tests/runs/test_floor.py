@@ -106,7 +106,10 @@ def test_without_a_floor_the_line_that_computes_one_is_shown():
     alone = c.replace(prediction_without_messages=None)
     assert "From its own features alone (the floor): not computed." in alone.summary()
     from_options = c.replace(setup=c.setup.replace(provenance={"options": {"seed": 0}}))
-    assert "graycert certify --config RUN/config.toml --floor distill" in from_options.summary()
+    assert (
+        "graycert certify --config THIS-RUN/config.toml --floor distill, THIS-RUN being the folder"
+        in from_options.summary()
+    )
 
 
 def test_there_is_none_where_a_target_may_be_hostile_or_no_class_is_known(run, floor):

@@ -24,7 +24,7 @@ from graycert.cli.unfinished import place_of, unfinished
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
 from graycert.models.names import DEFAULT_TEACHER, PER_NODE
-from graycert.smoothing import Smoothing
+from graycert.smoothing import SMOOTHINGS, Smoothing
 from graycert.threats import NodeFeatureThreat, Threat
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class _Asked:
         _check_labels_option(config, smoothing)
         draws = made_draws(chosen, config, smoothing)
         threat = _threat(config, chosen, skip=True, masks={})
+        _refuse_idle(config, smoothing, _threat(config, chosen, skip=False, masks={}), draws)
         rule = config.rule or smoothing.default_rule(threat, draws)
         smoothing.check(threat=threat, rule=rule, draws=draws, bound=config.bound)
         if config.collective:
@@ -120,6 +121,28 @@ def _check_labels_option(config: CertifyConfig, smoothing: Smoothing) -> None:
         raise InvalidParameterError(
             f"`--spread-labels` belongs to --smoothing votes, got it with --smoothing {smoothing.name}. Leave it out."
         )
+
+
+def _refuse_idle(config: CertifyConfig, smoothing: Smoothing, threat: Threat, draws: AnyDraws | None) -> None:
+    """Refuse options that are given and have no effect on what is certified."""
+    idle = dict(smoothing.idle(threat))
+    effective = [
+        *(["label_weight"] if config.spread_labels else []),
+        *(["gamma", "gate"] if getattr(config, "trusted", None) else []),
+    ]
+    idle = {name: belongs for name, belongs in idle.items() if name not in effective}
+    if draws is None:
+        drawn = [name for name, kind in SMOOTHINGS.items() if kind.draws_allowed]
+        idle |= dict.fromkeys(("alpha", "simultaneous"), f"what is drawn (--smoothing {', '.join(drawn)})")
+    if distilling.distils(config.smoothing) and config.model == DEFAULT_TEACHER:
+        idle["skip"] = "a model that passes messages (--model gat, gcn, gatv2 or sma)"
+    for name, belongs in idle.items():
+        value = getattr(config, name, None)
+        if value is not None and value != type(config).model_fields[name].default:
+            raise InvalidParameterError(
+                f"`--{name.replace('_', '-')}` belongs to {belongs}, got it with --smoothing {smoothing.name}, where "
+                "it has no effect. Leave it out."
+            )
 
 
 def _run(config: CertifyConfig, console: Console) -> int:
@@ -331,6 +354,7 @@ def _keep_model(chosen: models.ChosenModel, certificates: "Certificates", folder
 def _tell(certificates: "Certificates", folder: Path, judgement: Judgement, console: Console, *, brief: bool) -> None:
     from graycert._phases import time_in_words
     from graycert.runs.brief import brief_summary
+    from graycert.runs.floor import with_folder
     from graycert.runs.words import summary_record
 
     files = sorted(str(path) for path in folder.iterdir())
@@ -344,7 +368,7 @@ def _tell(certificates: "Certificates", folder: Path, judgement: Judgement, cons
             *(f"  {Path(file).name}" for file in files),
         ]
     )
-    text = "\n".join([*said, *judgement.lines])
+    text = with_folder("\n".join([*said, *judgement.lines]), shown(folder))
     record = {"command": "certify", "out": str(folder), "files": files, "summary": summary_record(certificates)}
     record |= {"seconds": dict(certificates.seconds), **judgement.record}
     console.say(f"certified in {time_in_words(certificates.seconds)}")

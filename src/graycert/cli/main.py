@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from cyclopts import App, CycloptsError, Group
+from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
 from pydantic import ValidationError
 
 from graycert import __version__
@@ -146,6 +146,10 @@ def _message(failure: Exception) -> str:
         cause = failure.__cause__ or failure.__context__
         if isinstance(cause, ValidationError):
             return type_problem(cause)
+        if isinstance(failure, UnusedCliTokensError):
+            command = " ".join(("graycert", *(failure.command_chain or ())))
+            unused = ", ".join(failure.unused_tokens or ())
+            return f"`{command}` does not take {unused}. Leave it out; `{command} --help` says what it takes."
         return f"{failure} See `graycert --help`."
     if isinstance(failure, MemoryError):
         return "out of memory. Lower `--batch-size`, or certify fewer targets."

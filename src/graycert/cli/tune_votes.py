@@ -30,6 +30,11 @@ def run(config: TuneConfig, console: Console) -> int:
         raise InvalidParameterError(
             f"`--{foreign}` belongs to --smoothing interception, got it with votes. Leave it out."
         )
+    if config.alpha != TuneConfig.model_fields["alpha"].default:
+        raise InvalidParameterError(
+            f"`--alpha` belongs to --smoothing interception, got {config.alpha!r} with votes, where nothing is "
+            "drawn. Leave it out."
+        )
     if config.threat != NodeFeatureThreat.name:
         raise InvalidParameterError(f"`--threat` must be {NodeFeatureThreat.name} for votes, got {config.threat}.")
     refuse_foreign(config, (NodeFeatureThreat,), among=(*bounded_threats().values(), Draws))

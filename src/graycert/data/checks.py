@@ -43,7 +43,7 @@ def validate_data(data: Data, *, need_features: bool = True, need_labels: bool =
     if need_labels and (data.get("y") is None or not bool((data.y >= 0).any())):
         raise InvalidParameterError(
             "`data.y` must label at least one node, got no labels. Set `data.y`, with -1 for nodes whose "
-            "label is unknown."
+            "label is unknown; of tables, `label` (`--label COLUMN`) says which column has the classes."
         )
     _check_names(data, num_nodes)
 

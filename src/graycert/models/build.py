@@ -105,7 +105,8 @@ def dimensions(data: Any) -> tuple[int, int]:
         return int(graph.x.size(1)), len(names)
     if getattr(graph, "y", None) is None:
         raise InvalidParameterError(
-            "`data` must have labels `y` (or `class_names`) so that the number of classes is known, got neither."
+            "`data` must have labels `y` (or `class_names`) so that the number of classes is known, got neither. "
+            "Set `data.y`; of tables, `label` (`--label COLUMN`) says which column of the node table has the classes."
         )
     # a split's test graph holds every node, so a class that is absent from the training graph still counts
     labels = data.test.data.y if hasattr(data, "test") else graph.y

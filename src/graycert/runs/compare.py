@@ -22,7 +22,7 @@ CHANGES = ("better", "worse", "another prediction", "same")
 """What can have become of a target; a radius under another prediction is neither better nor worse."""
 
 _NO_SETTINGS = ("seconds", "file", "provenance.options", "provenance.training.seconds", "certificate.memory")
-_SHOWN_RADII = (1, 3)
+_SHOWN_RADII = (1, 3, 10, 30, 100, 300, 1_000)
 _SHOWN_TARGETS = 20
 
 
@@ -148,7 +148,8 @@ def compare(before: Certificates, after: Certificates) -> Comparison:
         if not c.setup.the_rule.is_sound:
             notes.append(f"NOT SOUND: the {word} was concluded by rule '{c.setup.rule}', so its radii prove nothing.")
     named = before.setup.class_names is not None and after.setup.class_names is not None
-    shown = [each for each in _SHOWN_RADII if each <= limit]
+    reached = max(int(c.radius[~c.whole_field].max(initial=0)) for c in (before, after))
+    shown = [each for each in _SHOWN_RADII if each <= limit and (each <= 3 or each <= reached)]
     sides = [_side(c, r, named=named, radii=shown) for c, r in zip((before, after), rows, strict=True)]
     return Comparison(
         targets=names,

@@ -14,7 +14,7 @@ MOST_TARGETS = 200
 """Targets of one change that are listed."""
 
 MOST_RADII = 12
-"""Radii that are told apart; larger ones are one row."""
+"""Radii that are told apart one by one; where there are larger ones, rows are of 0, 1 to 2, 3 to 9, 10 to 29, ..."""
 
 
 def comparison_page(before: Certificates, after: Certificates, *, names: tuple[str, str]) -> Document:
@@ -69,9 +69,10 @@ def _shares(found: Comparison, names: tuple[str, str]) -> Table:
 
 def _moves(found: Comparison, names: tuple[str, str]) -> Grid:
     """Count targets by radius before and after."""
-    top = min(MOST_RADII, max(int(found.before.radius.max()), int(found.after.radius.max()), 1))
-    words = ["none", *map(str, range(top)), f"{top} or more", "whole field"]
-    places = [_place(side, top) for side in (found.before, found.after)]
+    largest = max(int(side.radius[~side.whole_field].max(initial=1)) for side in (found.before, found.after))
+    starts = _starts(largest)
+    words = ["none", *map(_radii_in_words, starts, [*starts[1:], largest + 1]), "whole field"]
+    places = [_place(side, starts) for side in (found.before, found.after)]
     table = np.zeros((len(words), len(words)), dtype=np.int64)
     np.add.at(table, tuple(places), 1)
     return Grid(
@@ -82,8 +83,21 @@ def _moves(found: Comparison, names: tuple[str, str]) -> Grid:
     )
 
 
-def _place(side: Side, top: int) -> "np.typing.NDArray[np.int64]":
-    return np.where(side.whole_field, top + 2, np.minimum(side.radius, top) + 1)
+def _starts(largest: int) -> list[int]:
+    """Return the smallest radius of each row."""
+    if largest <= MOST_RADII:
+        return list(range(largest + 1))
+    steps = (digit * 10**power for power in range(len(str(largest))) for digit in (1, 3))
+    return [0, *(step for step in steps if step <= largest)]
+
+
+def _radii_in_words(start: int, following: int) -> str:
+    return f"{start:,}" if following == start + 1 else f"{start:,} to {following - 1:,}"
+
+
+def _place(side: Side, starts: list[int]) -> "np.typing.NDArray[np.int64]":
+    rows = np.searchsorted(starts, side.radius, side="right")
+    return np.where(side.whole_field, len(starts) + 1, rows)
 
 
 def _curves(sides: tuple[tuple[str, Certificates], ...]) -> Curves:

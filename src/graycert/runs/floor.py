@@ -1,5 +1,6 @@
 """The floor in words: what a target's own features give at every ρ, and whether that is more than is certified."""
 
+import shlex
 from typing import Any
 
 from graycert._types import IntArray
@@ -10,6 +11,9 @@ from graycert.runs.shares import percent
 
 MOST_RADII = 1_000
 """Radii that are counted, where every radius is known."""
+
+FOLDER, WHERE = "THIS-RUN", ", THIS-RUN being the folder of this run"
+"""What stands for the folder of a result, which does not know where it lies, and says so."""
 
 LABEL = "from its own features alone"
 """What the floor is called in tables and figures."""
@@ -56,7 +60,7 @@ def how_to_compute(c: Certificates) -> str | None:
     if c.setup.threat.exposes(c.targets).any():
         return None
     if c.setup.provenance.get("options"):
-        return "It takes seconds: graycert certify --config RUN/config.toml --floor distill"
+        return f"It takes seconds: graycert certify --config {FOLDER}/config.toml --floor distill{WHERE}"
     return "It takes seconds: graycert.certify(..., floor=graycert.distill(split))"
 
 
@@ -91,3 +95,8 @@ def _compared(found: Floor) -> str:
     if found.beats_from == 0:
         return "That is more than the smoothed classifier predicts correctly without any attack."
     return f"That is more than is correct and certified, whole fields included, from ρ = {found.beats_from} on."
+
+
+def with_folder(text: str, folder: str) -> str:
+    """Return what was said of a result with the folder where it lies."""
+    return text.replace(WHERE, "").replace(f"{FOLDER}/config.toml", shlex.quote(f"{folder}/config.toml"))

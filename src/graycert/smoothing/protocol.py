@@ -194,6 +194,11 @@ class Smoothing(Parameters, ABC):
         """Sizes of axes of what it adds, by name, where its parameters say them."""
         return {}
 
+    def idle(self, threat: Threat) -> Mapping[str, str]:
+        """Return the parameters that have no effect against a threat, with what they belong to, as options say it."""
+        del threat
+        return {}
+
     def default_draws(self) -> AnyDraws | None:
         """Return what is drawn if nothing else is said."""
         return self.draws_allowed[0]() if self.draws_allowed else None

@@ -21,6 +21,9 @@ _DECIMAL_COMMA = r"^[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?$"
 _MOST_VALUES = 1_000
 _EXACT = 2**24
 
+DIFFERENT = 1_000
+"""Ratio of the deviations of two features from which on a remark says that they differ in scale."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Numbers:
@@ -245,6 +248,26 @@ def _remark(
         )
     width = sum(len(names) for names, _ in blocks)
     findings.remarks.append(f"features: {width:,} ({listed(columns)})")
+    _remark_scales(blocks, findings)
+
+
+def _remark_scales(blocks: list[tuple[list[str], NDArray[np.float32]]], findings: Findings) -> None:
+    """Say where features are of such different size that the largest ones drown the others."""
+    sizes = {
+        name: float(size)
+        for names, block in blocks
+        if len(block)
+        for name, size in zip(names, block.reshape(len(block), -1).std(axis=0, dtype=np.float64), strict=True)
+        if size
+    }
+    if not sizes:
+        return
+    small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+    if sizes[large] >= DIFFERENT * sizes[small]:
+        findings.remarks.append(
+            f"features differ in scale: `{large}` varies by {sizes[large]:.3g}, `{small}` by {sizes[small]:.3g}; most "
+            "models learn little from the small ones. Bring columns to one scale first, by their mean and deviation"
+        )
 
 
 def _is_rounded(values: NDArray[np.float64]) -> bool:

@@ -132,6 +132,9 @@ def _nodes(table: Table, ends: Ends | None, options: TableOptions, findings: Fin
         findings.problems.append(
             f"ids, labels and split must be different columns of {table.name}, got {listed(chosen)}."
         )
+    named = (options.label, options.split_column, *options.one_hot, *options.drop)
+    if any(name and name not in table.columns for name in named):
+        return data  # what else is wrong with columns may follow from a name that is none
     masks = masks_of_columns(kept, findings) if split is None else masks_of_column(kept, split, node_ids, findings)
     for name, mask in masks.items():
         data[name] = mask
@@ -190,7 +193,7 @@ def _set_labels(data: Data, table: Table, label: str | None, options: TableOptio
                 f"{option('label', like[0] if like else '...')}."
             )
         elif options.label is None:
-            findings.remarks.append("no column has labels")
+            findings.remarks.append(f"no column has labels; if one does: {option('label', 'COLUMN')}")
         return
     labels = labels_of(table, label, options.class_names, findings)
     if labels is not None:

@@ -1,5 +1,6 @@
 """Bounded votes: a classifier of nodes whose certificate is exact and needs no draws."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from graycert._validation import check_choice, check_integer, check_open_unit, c
 from graycert.errors import InvalidParameterError
 from graycert.smoothing.bounded_votes.shown import exact_votes, heard
 from graycert.smoothing.protocol import Claim, Smoothing
+from graycert.threats import Threat
 
 if TYPE_CHECKING:
     from graycert.certificates import Certificates
@@ -215,16 +217,27 @@ class BoundedVotes(Smoothing):
     def stored(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return plain values by name, and arrays by name, without what has no effect."""
         values, arrays = super().stored()
-        unused = {
-            *(_OWN_ALONE if self.target_votes else ()),
-            *(("label_weight",) if self.label_propagation is None else ()),
-            *(("walk_length",) if self.voters is not None and not self.is_by("walks") else ()),
-            *(("tolerance",) if not self.is_by("pagerank") else ()),
-            *(("decay",) if isinstance(self.voters, np.ndarray) else ()),
-            *(("num_voters", "decay") if self.is_by("in-neighbours") else ()),
-            *(("sharpen",) if self.vote == "one-hot" else ()),
+        return {
+            name: value for name, value in values.items() if name not in self._idle(bool(self.target_votes))
+        }, arrays
+
+    def idle(self, threat: Threat) -> dict[str, str]:
+        """Return the parameters that have no effect against a threat, with what they belong to."""
+        takes_all = self.voters is None and threat.name == "node-takeover"
+        known = dataclasses.replace(self, voters="in-neighbours") if takes_all else self
+        return known._idle(bool(threat.includes_target if self.target_votes is None else self.target_votes))
+
+    def _idle(self, target_votes: bool) -> dict[str, str]:
+        ranked, labels = "--voters walks or pagerank", self.label_propagation is None
+        return {
+            **(dict.fromkeys(_OWN_ALONE, "targets that are not hostile (--min-distance 1)") if target_votes else {}),
+            **({"label_weight": "--spread-labels"} if labels else {}),
+            **({"walk_length": "--voters walks"} if self.voters is not None and not self.is_by("walks") else {}),
+            **({"tolerance": "--voters pagerank"} if not self.is_by("pagerank") else {}),
+            **({"decay": ranked} if isinstance(self.voters, np.ndarray) else {}),
+            **({"num_voters": ranked, "decay": ranked} if self.is_by("in-neighbours") else {}),
+            **({"sharpen": "--vote soft"} if self.vote == "one-hot" else {}),
         }
-        return {name: value for name, value in values.items() if name not in unused}, arrays
 
     def check_graph(self, *, num_edges: int, num_nodes: int) -> None:
         """Refuse labels and weights of another graph."""
