@@ -5,7 +5,6 @@ import torch
 from torch import nn
 from torch_geometric.nn import APPNP
 
-from graycert.models.node_model import dropout_factors
 from graycert.training.features import Features
 from graycert.training.sparse_product import SparsePattern, times
 from graycert.training.spreading import Spreading
@@ -58,13 +57,6 @@ def test_entries_are_dropped_at_the_stated_rate_and_the_others_raised(sparse):
     # a few hundred shares of 4,000 draws: 6 standard errors are exceeded with probability below 1e-5 in all
     share = (seen[:, whole != 0] != 0).double().mean(dim=0)
     assert bool(((share - (1 - drop)).abs() <= 6 * (drop * (1 - drop) / draws) ** 0.5).all())
-
-
-def test_dropout_factors_keep_the_mean():
-    found = dropout_factors(torch.empty(100_000), 0.6)
-    assert set(found.unique().tolist()) == {0.0, 2.5}
-    assert abs(float(found.mean()) - 1) <= 6 * (0.6 / 0.4 / 100_000) ** 0.5
-    assert torch.equal(dropout_factors(torch.empty(9), 0.0), torch.ones(9))
 
 
 def test_spreading_and_its_gradient_are_those_of_appnp_on_a_directed_graph_with_parallel_edges():

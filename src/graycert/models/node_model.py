@@ -59,14 +59,6 @@ class NodeModelConfig:
         return RowNetwork(self.num_features, self.hidden_channels, self.num_classes, dropout=self.dropout)
 
 
-def dropout_factors(values: Tensor, share: float) -> Tensor:
-    """Return 0 for a share of all entries, drawn by the global generator of torch, and 1 / (1 - share) for the others.
-
-    That is what `torch.nn.functional.dropout` multiplies by, in a third of its time on a CPU.
-    """
-    return torch.rand_like(values).ge_(share).div_(1 - share)
-
-
 def finite_rows(x: Tensor) -> Tensor:
     """Return which rows hold neither NaN nor infinity, bool (num_rows,)."""
     return torch.isfinite(torch.amax(x, dim=1)) & torch.isfinite(torch.amin(x, dim=1))
@@ -86,7 +78,7 @@ class RowNetwork(nn.Module):
         super().__init__()
         self.first = nn.Linear(num_features, hidden_channels)
         self.second = nn.Linear(hidden_channels, num_classes)
-        self.dropout = dropout
+        self.dropout = nn.Dropout(dropout)
         nn.init.xavier_uniform_(self.first.weight)
         nn.init.zeros_(self.first.bias)
 
@@ -96,10 +88,7 @@ class RowNetwork(nn.Module):
 
     def after_first(self, hidden: Tensor) -> Tensor:
         """Return class scores from what the first layer returns."""
-        hidden = torch.relu(hidden)
-        if self.training:
-            hidden = hidden * dropout_factors(hidden, self.dropout)
-        scores: Tensor = self.second(hidden)
+        scores: Tensor = self.second(self.dropout(torch.relu(hidden)))
         return scores
 
 

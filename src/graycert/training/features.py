@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
-from graycert.models.node_model import dropout_factors
 from graycert.training.sparse_product import SparsePattern, times
 
 _DENSE_ABOVE = 0.25  # share of non-zeros from which a dense product is as fast
@@ -43,7 +42,7 @@ class Features:
             return cast("Tensor", layer(dropout(self._x, p=drop)))
         values = self._sparse.values()
         if drop:
-            values = values * dropout_factors(values, drop)
+            values = values * torch.rand_like(values).ge_(drop).div_(1 - drop)
         return times(self._pattern, values, layer.weight.t()) + layer.bias
 
     @cached_property
