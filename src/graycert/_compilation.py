@@ -42,12 +42,12 @@ def inlined(function: Function) -> Function:
 
 
 @cache
-def with_constants(function: Function, **constants: int) -> Function:
+def with_constants(function: Function, **constants: Any) -> Function:
     """Return a kernel as if constants of its module had other values, in all kernels that it calls too.
 
     Args:
         function: A kernel.
-        constants: Values by name; a kernel that reads none of them is left as it is.
+        constants: Values by name, numbers or kernels; a kernel that reads none of them is left as it is.
     """
     original = cast("Any", function).py_func
     scope, changed = dict(original.__globals__), False
@@ -61,10 +61,16 @@ def with_constants(function: Function, **constants: int) -> Function:
     if not changed:
         return function
     made = FunctionType(original.__code__, scope, original.__name__, original.__defaults__, original.__closure__)
-    made.__qualname__ = "_".join([original.__qualname__, *(f"{name}_{value}" for name, value in constants.items())])
+    told = (f"{name}_{_name_of(value)}" for name, value in constants.items())
+    made.__qualname__ = "_".join([original.__qualname__, *told])
     made.__module__ = original.__module__
     options = cast("Any", function).targetoptions
     return cast("Function", _compiled(made, **{name: options[name] for name in ("inline", "_nrt") if name in options}))
+
+
+def _name_of(value: Any) -> str:
+    function = getattr(value, "py_func", None)
+    return str(value) if function is None else f"{function.__module__}_{function.__qualname__}".replace(".", "_")
 
 
 def is_cached(*kernels: Callable[..., object]) -> bool:

@@ -42,19 +42,23 @@ def engine_for(data, targets=None, *, architecture="gcn", memory=None, **options
 def evaluations(engine, monkeypatch, *, num_samples=32):
     """How many hidden rows and targets are computed for so many draws."""
     counted = {"hidden": 0, "targets": 0, "chunks": 0}
-    compute, run = Tile._compute, Tile.run
+    compute, count, run = Tile._compute, Tile._count, Tile.count
 
-    def computing(self, index, count, nodes):
-        is_last = index == len(self.part.layers) - 1
-        counted["targets" if is_last else "hidden"] += self.lanes * (nodes.stop - nodes.start)
-        compute(self, index, count, nodes)
+    def computing(self, index, nodes):
+        counted["hidden"] += self.lanes * (nodes.stop - nodes.start)
+        compute(self, index, nodes)
+
+    def counting(self, ballot, targets):
+        counted["targets"] += self.lanes * (targets.stop - targets.start)
+        count(self, ballot, targets)
 
     def running(self, *arguments, **options):
         counted["chunks"] += 1
         run(self, *arguments, **options)
 
     monkeypatch.setattr(Tile, "_compute", computing)
-    monkeypatch.setattr(Tile, "run", running)
+    monkeypatch.setattr(Tile, "_count", counting)
+    monkeypatch.setattr(Tile, "count", running)
     engine.votes(0, Purpose.ESTIMATION, num_samples=num_samples)
     return counted
 

@@ -8,7 +8,7 @@ from graycert._fields import Field
 from graycert._types import NO_CLASS
 from graycert._validation import check_integer_array
 from graycert.errors import InvalidParameterError
-from graycert.sampling.kernels.votes import LANES, count_votes
+from graycert.sampling.kernels.votes import LANES, Ballot, count_votes
 from graycert.sampling.scores import prediction_type, voted_class
 from graycert.sampling.tally import Tally
 
@@ -47,7 +47,7 @@ def test_the_kernel_votes_as_torch_does(width):
     table = np.ascontiguousarray(lanes.T[None])
     votes, near_ties = np.zeros((1, 3), dtype=np.int64), np.zeros(1, dtype=np.int64)
     predictions = np.full((1, width), 7, dtype=np.int16)
-    count_votes(table, np.zeros((1, 3), dtype=np.float32), 0, LANES, votes, near_ties, predictions)
+    count_votes(table, Ballot(np.zeros((1, 3), dtype=np.float32), 0, LANES, votes, near_ties, predictions))
     assert votes[0].tolist() == [np.count_nonzero(wanted == c) for c in range(3)]
     assert near_ties[0] >= np.count_nonzero(wanted == NO_CLASS)
     assert width == 0 or predictions[0].tolist() == wanted.tolist()
@@ -65,7 +65,7 @@ def test_more_classes_than_a_small_integer_holds():
     scores[0, 65_539] = 1.0
     tally.start(1, lanes=LANES)
     for first in tally.chunks():
-        tally.counting(first, rows, tally.shared_counts(rows))(rows, scores)
+        count_votes(scores, tally.ballot(first, rows, tally.shared_counts(rows)))
     assert tally.predictions.tolist() == [[65_539]]
 
 

@@ -12,11 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graycert._compilation import with_constants
 from graycert._types import Float32Array, IntArray
 from graycert._validation import check_integer
 from graycert.sampling.drawing_plan import Cut, DrawingPlan, plan_drawing
-from graycert.sampling.kernels.votes import count_votes
 from graycert.sampling.layered_field import InEdges
 from graycert.sampling.layers import Layer, check_magnitudes, kernels_of, project, split_layers
 from graycert.sampling.memory import default_budget
@@ -139,7 +137,7 @@ class CompiledEngine:
         counts, num_threads = tally.shared_counts(cut.rows), self.plan.num_threads
         with self._tile(part, cut) as tile, ThreadPoolExecutor(num_threads) as pool:
             for first in tally.chunks():
-                tile.run(first, coins, tally.counting(first, cut.rows, counts), spread=pool.map)
+                tile.count(first, coins, tally.ballot(first, cut.rows, counts), spread=pool.map)
 
     def _draw_apart(self, tally: Tally, part: Part, cut: Cut, coins: Coins) -> None:
         """Let each thread work on a tile of its own."""
@@ -148,7 +146,7 @@ class CompiledEngine:
             counts = tally.own_counts(cut.rows)
             with self._tile(part, cut) as tile:
                 for first in tally.chunks():
-                    tile.run(first, coins, tally.counting(first, cut.rows, counts))
+                    tile.count(first, coins, tally.ballot(first, cut.rows, counts))
             tally.add(cut.rows, counts)
 
         num_threads = min(self.plan.num_threads, tally.num_chunks)
@@ -171,7 +169,7 @@ class CompiledEngine:
                 for first in np.unique(chunks).tolist():
                     places = np.flatnonzero(chunks == first)
                     keep = partial(_keep, found[:, cut.rows], places, numbers[places] - first)
-                    tile.run(first, coins, keep)
+                    tile.scores(first, coins, keep)
         return torch.from_numpy(found + self.skip_logits)
 
     @property
@@ -205,8 +203,7 @@ class CompiledEngine:
     def kernels(self) -> tuple[Callable[..., None], ...]:
         """Return all kernels that this engine needs."""
         widths = {cut.lanes for cut in self.plan.cuts}
-        of_layers = (kernel for width in widths for kernel in kernels_of(self.layers, lanes=width))
-        return (*of_layers, *(with_constants(count_votes, LANES=width) for width in widths))
+        return tuple(kernel for width in widths for kernel in kernels_of(self.layers, lanes=width))
 
     def prepare(self) -> None:
         """Plan, and compute all that no draw changes, which is kept.

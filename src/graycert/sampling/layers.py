@@ -13,9 +13,9 @@ from torch import Tensor
 
 from graycert._compilation import with_constants
 from graycert._types import Float32Array
-from graycert.sampling.kernels import draws, gat, gatv2, gcn, soft_medoid, sums, tiles
+from graycert.sampling.kernels import draws, gat, gatv2, gcn, soft_medoid, sums, tiles, votes
 from graycert.sampling.kernels.draws import Draw, Field
-from graycert.sampling.kernels.tiles import Output, RowwiseStep
+from graycert.sampling.kernels.tiles import RowwiseStep
 from graycert.sampling.layered_field import InEdges
 from graycert.sampling.operations import (
     Affine,
@@ -228,12 +228,16 @@ def _safe(bound: float) -> float:
 
 
 def kernels_of(layers: Sequence[Layer], *, lanes: int) -> list[Callable[..., None]]:
-    """Return what draws a chunk, then the kernel of each layer, for so many samples side by side."""
+    """Return what draws a chunk, the kernel of each layer, and that of the last which also counts votes.
+
+    All of them are for ``lanes`` samples side by side.
+    """
     weighs = any(isinstance(layer.aggregation, NormalisedSum) and layer.aggregation.weighted for layer in layers)
-    return [
-        _specialised(draws.draw, lanes, weighs),
-        *(_specialised(_kernel_of(layer, n), lanes, layer.aggregation.weighted) for n, layer in enumerate(layers)),
+    of_layers = [
+        _specialised(_kernel_of(layer, n), lanes, layer.aggregation.weighted) for n, layer in enumerate(layers)
     ]
+    counting = with_constants(votes.layer_then_votes, LAYER=of_layers[-1], LANES=lanes)
+    return [_specialised(draws.draw, lanes, weighs), *of_layers, counting]
 
 
 def _specialised(kernel: Callable[..., None], lanes: int, weighted: bool) -> Callable[..., None]:
@@ -341,10 +345,9 @@ def arguments_of(
     table: Float32Array,
     constants: tuple[Any, ...],
     draw: Draw,
-    output: Output,
     scratch: Scratch,
-) -> tuple[Any, ...]:
-    """Return what the kernel of a layer is called with.
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return what the kernel of a layer is called with before its `Output`, and after it.
 
     Args:
         layer: What to run.
@@ -354,22 +357,21 @@ def arguments_of(
             (num_nodes, width, lanes).
         constants: From `constants_of`.
         draw: The draws of a chunk.
-        output: Where results will lie.
         scratch: From `make_scratch`.
     """
     match layer.aggregation:
         case NormalisedSum():
-            return (field, draw, table, output)
+            return (field, draw, table), ()
         case PlainSum(width=width, mean=mean, own_factor=factor):
-            return (field, draw, table, width, mean, np.float32(factor), output)
+            return (field, draw, table, width, mean, np.float32(factor)), ()
         case SoftMedoid(limit=limit, temperature=temperature):
             numbers = (limit, np.float32(temperature))
-            return (field, draw, table, *constants, *numbers, output, scratch.costs, scratch.order)
+            return (field, draw, table, *constants, *numbers), (scratch.costs, scratch.order)
         case Attention(mean=mean) as attention if index == 0:
-            return (field, draw, *constants, attention.heads, mean, output)
+            return (field, draw, *constants, attention.heads, mean), ()
         case Attention(channels=channels, mean=mean, both=both, slope=slope):
             shape = (layer.aggregation.heads, channels) if both is None else (both,)
-            return (field, draw, table, *shape, np.float32(slope), mean, output)
+            return (field, draw, table, *shape, np.float32(slope), mean), ()
 
 
 def _distances(field: Field, table: Float32Array, *, num_receivers: int) -> tuple[NDArray[np.int64], Float32Array]:

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graycert._compilation import with_constants
 from graycert._types import Float32Array, IntArray
-from graycert.sampling.kernels.votes import count_votes
+from graycert.sampling.kernels.votes import Ballot
 from graycert.sampling.scores import prediction_type
 
 Progress = Callable[[int], None]
@@ -74,17 +73,12 @@ class Tally:
                 self._chunks = iter(())
             raise
 
-    def counting(self, first: int, rows: slice, counts: Counts) -> Callable[[slice, Float32Array], None]:
-        """Return what counts the scores of some of the ``rows``, of the chunk that begins with sample ``first``."""
-        (low, high), count = self._counted(first), with_constants(count_votes, LANES=self._lanes)
+    def ballot(self, first: int, rows: slice, counts: Counts) -> Ballot:
+        """Return where votes of the ``rows`` are counted, of the chunk that begins with sample ``first``."""
+        low, high = self._counted(first)
         place = first + low - self._samples.start
-
-        def of_block(block: slice, scores: Float32Array) -> None:
-            here = slice(rows.start + block.start, rows.start + block.stop)
-            kept = self.predictions[here, place : place + high - low]
-            count(scores, self._skip[here], low, high, counts.votes[block], counts.near_ties[block], kept)
-
-        return of_block
+        kept = self.predictions[rows, place : place + high - low]
+        return Ballot(self._skip[rows], low, high, counts.votes, counts.near_ties, kept)
 
     def own_counts(self, rows: slice) -> Counts:
         """Return zeros for a thread to count in."""

@@ -1,6 +1,7 @@
 """Where the compiled engine works: what all draws of some targets share, and the tile of one chunk of draws."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -13,6 +14,7 @@ from graycert._types import Float32Array, IntArray
 from graycert.sampling.kernels.coins import CoinKeys
 from graycert.sampling.kernels.draws import Draw, Field
 from graycert.sampling.kernels.tiles import Output, Steps, pack_steps
+from graycert.sampling.kernels.votes import Ballot
 from graycert.sampling.layered_field import InEdges, LayeredField, layered_field
 from graycert.sampling.layers import (
     Layer,
@@ -30,10 +32,11 @@ from graycert.sampling.streams import CoinStream
 Spread = Callable[[Callable[[slice], None], Iterable[slice]], Iterator[None]]
 """`map`, or that of a pool of threads."""
 
-Counted = Callable[[slice, Float32Array], None]
-"""What is done with the scores of some targets, (num_targets, num_classes, lanes), before they are overwritten."""
+Keep = Callable[[slice, Float32Array], None]
+"""What keeps the scores of some targets, (num_targets, num_classes, lanes), before they are overwritten."""
 
-SCORES_AT_ONCE = 2**19  # bytes of scores of one block of targets, which stay in the cache until they are counted
+SCORES_AT_ONCE = 2**19  # bytes of scores of one block of targets that are kept
+_COUNTED_AT_ONCE = 2**14  # bytes of scores of a few targets, which stay in the nearest cache until they are counted
 _WORK_PER_RANGE = 2**14  # nodes and edges that a thread takes at a time
 
 
@@ -132,28 +135,50 @@ class Tile:
         self._block = targets_at_once(layers[-1].width_out, part.num_targets, lanes=lanes)
         self._node_ranges = part.ranges(n) if num_threads > 1 else [slice(0, n)]
         self._ranges = [part.ranges(int(size)) if num_threads > 1 else [slice(0, int(size))] for size in sizes[1:-1]]
-        self._ranges.append(part.ranges(part.num_targets, most=self._block))
+        self._counted = part.ranges(part.num_targets) if num_threads > 1 else [slice(0, part.num_targets)]
+        self._kept = part.ranges(part.num_targets, most=self._block)
+        self._at_once = max(1, min(self._block, _COUNTED_AT_ONCE // (4 * layers[-1].width_out * lanes)))
         degree = part.field.largest_in_degree
         self._scratch: SimpleQueue[tuple[list[Scratch], Float32Array]] = SimpleQueue()
         for _ in range(num_threads):
             of_layers = [make_scratch(layer, index, degree, lanes=lanes) for index, layer in enumerate(layers)]
             scores = room_for_lanes(self._block, layers[-1].width_out, lanes)
             self._scratch.put((of_layers, scores))
-        self._draw, *self._kernels = kernels_of(layers, lanes=lanes)
+        self._draw, *self._kernels, self._counting = kernels_of(layers, lanes=lanes)
 
-    def run(self, first_sample: int, coins: Coins, count: Counted, *, spread: Spread = map) -> None:
-        """Draw a chunk once, compute every hidden row once, then the scores of one block of targets after another.
+    def count(self, first_sample: int, coins: Coins, ballot: Ballot, *, spread: Spread = map) -> None:
+        """Draw a chunk once, compute every hidden row once, then scores and votes of a few targets after another.
 
         Args:
             first_sample: Number of the first sample, a multiple of ``lanes``.
             coins: From `Part.coins`.
-            count: Called with each block of targets, as rows of the part, and their scores without skip connection.
+            ballot: Where votes are counted, a row per target of the part.
             spread: Spreads ranges of nodes over threads.
         """
+        self._compute_hidden(first_sample, coins, spread)
+        for _ in spread(partial(self._count, ballot), self._counted):
+            pass
+
+    def scores(self, first_sample: int, coins: Coins, keep: Keep) -> None:
+        """Do the same, but keep the scores, which is slower.
+
+        Args:
+            first_sample: Number of the first sample, a multiple of ``lanes``.
+            coins: From `Part.coins`.
+            keep: Called with each block of targets, as rows of the part, and their scores without skip connection.
+        """
+        self._compute_hidden(first_sample, coins, map)
+        for targets in self._kept:
+            with self._borrowed(-1, targets.start) as (before, output, after):
+                rows = output.rows[: targets.stop - targets.start]
+                self._kernels[-1](*before, output._replace(rows=rows), *after)
+                keep(targets, rows)
+
+    def _compute_hidden(self, first_sample: int, coins: Coins, spread: Spread) -> None:
         for _ in spread(partial(self._throw, first_sample, coins), self._node_ranges):
             pass
         for index, ranges in enumerate(self._ranges):
-            for _ in spread(partial(self._compute, index, count), ranges):
+            for _ in spread(partial(self._compute, index), ranges):
                 pass
 
     def _throw(self, first_sample: int, coins: Coins, nodes: slice) -> None:
@@ -165,21 +190,29 @@ class Tile:
         into = indptr[nodes.start : nodes.stop + 1] - low
         self._draw(first_sample, *of_nodes, *of_edges, into, self.part.field.weights[low:high], result)
 
-    def _compute(self, index: int, count: Counted, nodes: slice) -> None:
-        """Compute the rows that a layer leaves of some nodes; those of the last layer are counted."""
-        part, is_last = self.part, index == len(self._kernels) - 1
+    def _compute(self, index: int, nodes: slice) -> None:
+        """Compute the rows that a layer before the last leaves of some nodes."""
+        with self._borrowed(index, nodes.start) as (before, output, after):
+            self._kernels[index](*before, output._replace(rows=self._hidden[index][nodes]), *after)
+
+    def _count(self, ballot: Ballot, targets: slice) -> None:
+        """Compute the scores of some targets, and count their votes."""
+        with self._borrowed(-1, targets.start) as (before, output, after):
+            self._counting(before, output, after, self._at_once, ballot.of(targets))
+
+    @contextmanager
+    def _borrowed(self, index: int, first: int) -> Iterator[tuple[tuple[Any, ...], Output, tuple[Any, ...]]]:
+        """Lend scratch space for a layer and nodes from ``first`` on, with the arguments around it."""
+        part, index = self.part, index % len(self.part.layers)
         borrowed = self._scratch.get()
         try:
             scratch, scores = borrowed[0][index], borrowed[1]
-            rows = scores[: nodes.stop - nodes.start] if is_last else self._hidden[index][nodes]
-            output = Output(part.steps[index], *scratch[:5], rows, nodes.start)
+            output = Output(part.steps[index], *scratch[:5], scores, first)
             table = self._hidden[index - 1] if index else part.table
-            layer, constants = part.layers[index], part.constants[index]
-            self._kernels[index](
-                *arguments_of(layer, index, part.messages, table, constants, self.draw, output, scratch)
+            before, after = arguments_of(
+                part.layers[index], index, part.messages, table, part.constants[index], self.draw, scratch
             )
-            if is_last:
-                count(nodes, rows)
+            yield before, output, after
         finally:
             self._scratch.put(borrowed)
 
