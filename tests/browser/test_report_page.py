@@ -78,7 +78,7 @@ def test_a_target_is_drawn_explained_and_followed(open_page, runs, case):
     if drawn is not None:
         place = drawn.rows.tolist().index(certificates.targets.tolist().index(targets["node"][row]))
         assert nodes == drawn.indptr[place + 1] - drawn.indptr[place]
-        assert browser.execute_script("return document.querySelectorAll('#one-field .worst').length") == len(
+        assert browser.execute_script("return document.querySelectorAll('#one-field .node.worst').length") == len(
             targets["worst"][row]
         )
     votes = sum(number for _, number in targets["votes"][row])
@@ -112,6 +112,45 @@ def test_delta_stands_against_the_lead(open_page, runs):
         rho = int(cells[0])
         assert 0 <= float(cells[1]) - certificates.delta_upper[row, rho - 1] < 2e-4
         assert cells[3] == ("yes" if rho <= certificates.radius[row] else "no")
+
+
+@pytest.mark.parametrize("case", ["interception", "votes-hostile"])
+def test_figures_are_drawn_from_the_counts_of_python(open_page, runs, case):
+    case = case if case in CASES else "interception"
+    data, browser = page_data(made(case)), open_page(runs[case])
+    said = browser.execute_script("return document.querySelector('#histogram svg').getAttribute('aria-label')")
+    counts = ", ".join(f"{'none' if radius < 0 else radius}: {a + b}" for radius, a, b in data["histogram"])
+    assert said == f"Targets by radius: {counts}"
+    dots = "return [...document.querySelectorAll('#by-degree title')].map((each) => each.textContent)"
+    assert browser.execute_script(dots) == [
+        f"in-degree from {low}, radius {radius}: {number} targets" for low, radius, number in data["by_degree"]
+    ]
+    for rho in (0, data["last"]):
+        put(browser, "rho", rho)
+        reached = sum(a + b > 0 for radius, a, b in data["histogram"] if radius >= rho)
+        bars = browser.execute_script("return document.querySelectorAll('#histogram .reached:not(.entire)').length")
+        assert bars == reached
+    put(browser, "measure", "holds_correct")
+    everyone = data["cohorts"][0]["groups"][0]
+    floors = [everyone["as_trained"], everyone["alone"]]
+    lines = browser.execute_script(
+        "return [...document.querySelectorAll('#curves .floor')].map((each) => +each.getAttribute('y1'))"
+    )
+    expected = [290 - 276 * count / everyone["known"] for count in floors if count is not None]
+    assert lines == pytest.approx(expected)
+
+
+def test_the_drawing_has_a_legend_of_who_may_be_hostile(open_page, runs):
+    certificates = made("interception")
+    browser = open_page(runs["interception"], f"#node={certificates.targets[3]}")
+    shown = texts(browser, "#one-field .legend li")
+    drawn = neighbourhoods_of(certificates)
+    place = drawn.rows.tolist().index(3)
+    roles = drawn.roles[drawn.indptr[place] : drawn.indptr[place + 1]]
+    names = ["may be hostile", "trusted", "cannot be hostile here"]
+    assert shown[: len(set(roles.tolist()))] == [names[role] for role in sorted(set(roles.tolist()))]
+    worst = browser.execute_script("return document.querySelectorAll('#one-field .node.worst').length")
+    assert ("in the set that could be enough" in shown) == (worst > 0)
 
 
 def frame(case):

@@ -427,8 +427,8 @@
       || (field.influence ? field.influence[b] - field.influence[a] : 0) || hops[a] - hops[b] || a - b);
     const shape = (kind, round) => drawing(22, 22, "", round ? make("svg:circle", { cx: 11, cy: 11, r: 8, class: kind })
       : make("svg:rect", { x: 3, y: 3, width: 16, height: 16, class: kind }));
-    const legend = [...ROLES.map((name, role) => [name, `node role${role}`, role === 0, field.roles.includes(String(role))]),
-      ["in the set that could be enough", "node role0 worst", true, worst.size > 0]].filter(([, , , there]) => there);
+    const legend = [...ROLES.map((name, role) => [name, `key role${role}`, role === 0, field.roles.includes(String(role))]),
+      ["in the set that could be enough", "key role0 worst", true, worst.size > 0]].filter(([, , , there]) => there);
     const left = field.left ? say` ${whole(field.left)} more nodes of it are not drawn.` : "";
     const how = data.fields.by_votes ? "the more of the lead its vote could take" : "the likelier its message alone arrives";
     const colour = field.influence ? ` The fuller the colour, ${how}.` : "";

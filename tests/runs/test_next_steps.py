@@ -1,0 +1,52 @@
+"""What to do next: the most pressing first, each where it applies and nowhere else."""
+
+import numpy as np
+import pytest
+
+from graycert.runs.next_steps import next_steps
+from graycert.runs.shares import percent
+from support.certificates import small_certificates
+from support.every_smoothing import CASES, made, small_graph
+
+CHECKED = "Have it checked"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_last_step_is_to_have_it_checked(case):
+    steps = next_steps(made(case))
+    assert steps[-1].startswith(CHECKED)
+    assert sum(each.startswith(CHECKED) for each in steps) == 1
+    assert steps[0].startswith("Certify again with a sound rule") == (case == "paper")
+
+
+def test_a_useless_classifier_is_not_to_be_used():
+    certificates = small_certificates(num_targets=40)
+    lost = certificates.replace(prediction=np.zeros(40, dtype=np.int64), labels=np.arange(40) % 3)
+    assert any(each.startswith("Do not use this classifier") for each in next_steps(lost))
+
+
+def test_who_abstains_needs_more_draws():
+    certificates = small_certificates(num_targets=10)
+    assert (certificates.radius < 0).sum() == 1
+    step = next(each for each in next_steps(certificates) if each.startswith("Draw more"))
+    assert "10.0 % of the targets have no prediction" in step
+    assert "--n1" in step
+    some = small_certificates(num_targets=40)
+    assert not any(each.startswith("Draw more") for each in next_steps(some))
+
+
+def test_whom_to_protect_is_named_as_in_the_table():
+    certificates = made("interception")
+    step = next(each for each in next_steps(certificates) if each.startswith("Watch or protect"))
+    first = certificates.protect_first(top=1).nodes[0]
+    assert f"{first.name} ({first.targets})" in step
+
+
+def test_radii_at_the_limit_are_a_reason_to_look_farther():
+    certificates = made("interception")
+    short = certificates.again(small_graph(), max_radius=1)
+    reached = int(((short.radius == 1) & ~short.whole_field).sum())
+    assert reached >= 0.05 * len(short)
+    step = next(each for each in next_steps(short) if each.startswith("Look farther"))
+    assert f"{percent(reached, len(short))} of the targets reach" in step
+    assert not any(each.startswith("Look farther") for each in next_steps(certificates))
