@@ -248,6 +248,17 @@ def test_nothing_is_claimed_of_other_threats(threat):
         certified(threat)
 
 
+@pytest.mark.parametrize("threat", [OTHERS, ANYBODY])
+def test_labels_of_a_large_weight_decide_alone_at_every_radius(threat):
+    found = certified(threat, label_propagation=LABELS, label_weight=1e6)
+    shares = spread_labels()[found.targets]
+    second, first = np.sort(shares, axis=1)[:, -2:].T
+    clear = first - second > 1e-3
+    assert np.count_nonzero(clear) > len(found) // 2
+    assert (found.prediction == shares.argmax(axis=1))[clear].all()
+    assert (found.radius == found.num_eligible)[clear].all()
+
+
 def test_labels_come_from_a_split_and_are_checked():
     data = three_groups()
     split = graycert.inductive_split(data, seed=3, per_class=2)
