@@ -1,5 +1,6 @@
 """Does Lemma 1 hold for this model? Structure, depth, determinism, and an executed leak test."""
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
@@ -33,8 +34,8 @@ from graycert.models.precision import check_precision
 from graycert.models.private_copy import one_line, private_copy, undisturbed
 from graycert.models.protocol import require_skip_logits
 from graycert.sampling import evaluation_mode
-from graycert.sampling.operations import UnknownModelError
-from graycert.sampling.recognition import recognise
+from graycert.sampling.messages import messages_in_parts
+from graycert.sampling.recognition import is_recognised
 from graycert.sampling.voting import ablation_row, check_scores
 
 DEFAULT_NUM_DRAWS = 15
@@ -166,10 +167,12 @@ def _audited(
     token = ablation_row(pristine, asked.ablation_token, num_features=x.size(1)).detach().cpu().to(x.dtype)
     known = _is_known(pristine, outside)
     checks = check_structure(pristine)
-    called = private_copy(pristine)
-    out = call_model(called, x, edge_index)
-    scores = check_scores(out, num_nodes=x.size(0), x=x, called=(pristine, edge_index))
-    counted, again = count_propagation_steps(private_copy(pristine), x, edge_index)
+    called, counting = private_copy(pristine), private_copy(pristine)
+    in_parts = messages_in_parts if known else contextlib.nullcontext
+    with in_parts(called), in_parts(counting):
+        out = call_model(called, x, edge_index)
+        scores = check_scores(out, num_nodes=x.size(0), x=x, called=(pristine, edge_index))
+        counted, again = count_propagation_steps(counting, x, edge_index)
     checks += _memory_and_features(pristine, called, outside, edge_index, scores, again, asked, known=known)
     checks.append(_token_is_independent(token, x))
     influence = probe_model(
@@ -238,13 +241,7 @@ def _memory_and_features(
 
 def _is_known(model: nn.Module, outside: OutsideState) -> bool:
     """Return whether a model is a chain of well-known layers that stores nothing while it runs."""
-    if outside.may_remember:
-        return False
-    try:
-        recognise(model)
-    except UnknownModelError:
-        return False
-    return True
+    return not outside.may_remember and is_recognised(model)
 
 
 def call_model(model: nn.Module, x: Tensor, edge_index: Tensor) -> Any:

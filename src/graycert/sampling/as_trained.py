@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -9,6 +10,8 @@ from torch import Tensor, nn
 
 from graycert._types import IntArray
 from graycert.models.edge_inputs import with_edge_inputs
+from graycert.sampling.messages import messages_in_parts
+from graycert.sampling.recognition import is_recognised
 from graycert.sampling.scores import voted_class
 from graycert.sampling.voting import evaluation_mode, skip_logits_of
 
@@ -85,6 +88,7 @@ def scores_without_smoothing(
         warnings.simplefilter("ignore")  # the same as in the passes before
         model.to(where)
         x, edges = data.x.to(where), edges.to(where)
-        scores: Tensor = model(x, edges if messages else edges[:, :0])[nodes]
+        with messages_in_parts(model) if is_recognised(model) else nullcontext():
+            scores: Tensor = model(x, edges if messages else edges[:, :0])[nodes]
         shown = None if messages else skip_logits_of(model, x, nodes)
         return (scores if shown is None else scores + shown).cpu()

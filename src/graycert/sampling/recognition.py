@@ -52,6 +52,15 @@ from graycert.sampling.operations import (
 )
 
 
+def is_recognised(model: nn.Module) -> bool:
+    """Return whether a model in evaluation mode is a chain of well-known layers."""
+    try:
+        recognise(model)
+    except UnknownModelError:
+        return False
+    return True
+
+
 def recognise(model: nn.Module) -> list[Operation]:
     """Return what the model does to the rows of x, in order.
 
