@@ -1,8 +1,6 @@
 """`python -m graycert`."""
 
-import sys
-
-from graycert.cli.main import main
+from graycert.cli.main import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

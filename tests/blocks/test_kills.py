@@ -1,65 +1,55 @@
 """Killed at any moment, a certification goes on: equal bytes at the end, and no finished block computed twice."""
 
 import random
-import tempfile
 import time
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 import psutil
 import pytest
 
-from support.block_processes import NUM_TARGETS, PATIENCE, blocks_in, certified, running, wait_for, workers_of
+from support.block_processes import (
+    NUM_TARGETS,
+    PATIENCE,
+    Written,
+    a_cluster,
+    assert_goes_on_to_its_end,
+    assert_kept,
+    blocks_in,
+    kill,
+    results,
+    running,
+    undisturbed,
+    wait_for,
+    wait_for_blocks,
+    workers_of,
+)
 
 pytestmark = pytest.mark.processes
 
 KILLS = 10
-RESULTS = ("certificates.parquet", "votes.npz", "summary.json")
 
 
-@cache
-def undisturbed() -> dict[str, bytes]:
-    with tempfile.TemporaryDirectory() as folder:
-        return results(certified().save(Path(folder) / "run"))
-
-
-def results(run: Path) -> dict[str, bytes]:
-    return {name: (run / name).read_bytes() for name in RESULTS}
-
-
-def assert_kept(before: dict[str, tuple[int, int]], folder: Path) -> dict[str, tuple[int, int]]:
-    """Check that no block that was finished has been written again."""
-    now = blocks_in(folder)
-    assert before.items() <= now.items()
-    return now
-
-
-def assert_goes_on_to_its_end(folder: Path, kept: dict[str, tuple[int, int]]) -> None:
-    assert len(kept) < NUM_TARGETS, "it was finished before it was killed"
-    with running(folder) as process:
-        process.join(PATIENCE)
-        assert process.exitcode == 0
-    assert_kept(kept, folder)
-    assert results(Path(f"{folder}.run")) == undisturbed()
-
-
-def test_the_driver_is_killed_at_ten_random_moments(tmp_path: Path) -> None:
-    moments, folder = random.Random(13), tmp_path / "run"
-    kept: dict[str, tuple[int, int]] = {}
+def drivers_are_killed(folder: Path, *, seed: int, **execution: object) -> Written:
+    """Kill one driver after the other, half of them before, or while, their first block is written."""
+    moments, kept = random.Random(seed), Written()
     for number in range(KILLS):
-        awaited = len(kept) + number % 2  # half of the time before, or while, the first block is written
-        with running(folder) as process:
-            wait_for(lambda least=awaited: len(blocks_in(folder)) >= least and folder.exists(), process)
+        with running(folder, **execution) as process:
+            wait_for_blocks(folder, len(kept) + number % 2, process)
             time.sleep(moments.random() / 10)
-            process.kill()
+            kill(process)
         kept = assert_kept(kept, folder)
-    assert_goes_on_to_its_end(folder, kept)
+    return kept
+
+
+@pytest.mark.parametrize("execution", [{}, {"backend": "processes", "workers": 2}], ids=["threads", "processes"])
+def test_the_driver_is_killed_at_ten_random_moments(tmp_path: Path, execution: dict[str, object]) -> None:
+    kept = drivers_are_killed(tmp_path / "run", seed=13, **execution)
+    assert_goes_on_to_its_end(tmp_path / "run", kept)
 
 
 def test_workers_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
-    moments, folder = random.Random(5), tmp_path / "run"
-    kept: dict[str, tuple[int, int]] = {}
+    moments, folder, kept = random.Random(5), tmp_path / "run", Written()
     with running(folder, backend="processes", workers=2) as process:
         for _ in range(KILLS):
             had = len(kept)
@@ -73,3 +63,41 @@ def test_workers_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
         assert process.exitcode == 0
     assert_kept(kept, folder)
     assert results(Path(f"{folder}.run")) == undisturbed()
+
+
+def test_drivers_of_a_cluster_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    with a_cluster() as cluster:
+        execution = {"backend": "dask", "scheduler": cluster.address}
+        kept = drivers_are_killed(tmp_path / "run", seed=3, **execution)
+        assert_goes_on_to_its_end(tmp_path / "run", kept, **execution)
+
+
+def test_workers_of_a_cluster_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    moments, folder, kept = random.Random(8), tmp_path / "run", Written()
+    with a_cluster() as cluster, running(folder, backend="dask", scheduler=cluster.address) as process:
+        for _ in range(KILLS):
+            had = len(kept)
+            wait_for(lambda had=had: len(blocks_in(folder)) > had and bool(cluster.workers()), process)
+            time.sleep(moments.random() / 100)
+            kept = assert_kept(kept, folder)
+            with suppress(IndexError, psutil.NoSuchProcess):
+                moments.choice(cluster.workers()).kill()
+        assert len(kept) < NUM_TARGETS, "it was finished before it was killed"
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    assert_kept(kept, folder)
+    assert results(Path(f"{folder}.run")) == undisturbed()
+
+
+def test_a_lost_scheduler_is_told_and_loses_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    folder = tmp_path / "run"
+    with a_cluster() as cluster, running(folder, backend="dask", scheduler=cluster.address) as process:
+        wait_for_blocks(folder, 3, process)
+        cluster.process.kill()
+        process.join(PATIENCE)
+        assert process.exitcode == 1
+    assert "the connection to the scheduler is lost. Finished blocks are kept" in Path(f"{folder}.log").read_text()
+    assert_goes_on_to_its_end(folder, blocks_in(folder))

@@ -1,11 +1,14 @@
 """Certifications in processes of their own, to be killed."""
 
 import multiprocessing
+import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -14,10 +17,15 @@ import psutil
 
 import graycert
 from graycert.certification import certify
+from graycert.errors import GraycertError
 from support.attributed_graphs import random_graph
 
 NUM_TARGETS = 120
 PATIENCE = 600.0  # seconds after which a process that should have done something is taken to hang
+RESULTS = ("certificates.parquet", "votes.npz", "summary.json")
+
+Written = dict[str, tuple[int, int]]
+"""What changes of each finished block's file if it is written again."""
 
 
 def certified(**execution: Any) -> graycert.Certificates:
@@ -39,40 +47,120 @@ def _run(folder: str, execution: dict[str, Any]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with Path(f"{folder}.log").open("a") as log:
         sys.stdout = sys.stderr = log
-        certified(folder=folder, **execution).save(f"{folder}.run")
+        try:
+            certified(folder=folder, **execution).save(f"{folder}.run")
+        except GraycertError as error:
+            log.write(str(error))
+            sys.exit(error.exit_status)
 
 
 @contextmanager
 def running(folder: Path, **execution: Any) -> Iterator[BaseProcess]:
     """Start a certification; nothing of it outlives the block. Python and torch are loaded once for all of them."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["support.warm_blocks"])
-    process = context.Process(target=_run, args=(str(folder), execution))
+    process = context().Process(target=_run, args=(str(folder), execution))
     process.start()
     try:
         yield process
     finally:
-        workers = workers_of(process)
-        process.kill()
-        process.join(PATIENCE)
-        _, left = psutil.wait_procs(workers, PATIENCE)
-        assert not left, "workers outlive their parent"
+        kill(process)
+
+
+def kill(process: BaseProcess) -> None:
+    """Kill a certification, whose workers have to notice."""
+    workers = workers_of(process)
+    process.kill()
+    process.join(PATIENCE)
+    _, left = psutil.wait_procs(workers, PATIENCE)
+    assert not left, "workers outlive their parent"
+
+
+@cache
+def context() -> Any:
+    """Return what starts processes that have loaded Python and torch already."""
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # all that the process that is forked knows of ours
+    made = multiprocessing.get_context("forkserver")
+    made.set_forkserver_preload(["support.warm_blocks"])
+    return made
 
 
 def workers_of(process: BaseProcess) -> list[psutil.Process]:
-    """Return the worker processes of a certification."""
+    """Return the worker processes of a certification, or of a cluster."""
+    kinds = ("popen_loky", "spawn_main")
     with suppress(psutil.Error):
-        return [each for each in psutil.Process(process.pid).children() if "popen_loky" in " ".join(each.cmdline())]
+        children = psutil.Process(process.pid).children()
+        return [each for each in children if any(kind in " ".join(each.cmdline()) for kind in kinds)]
     return []
 
 
-def blocks_in(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return the finished blocks, with what changes if one is written again."""
+class Cluster:
+    """A scheduler with two workers, in processes that belong to nobody who certifies."""
+
+    def __init__(self) -> None:
+        ours, theirs = multiprocessing.Pipe()
+        self.process = context().Process(target=_serve, args=(theirs,))
+        self.process.start()
+        assert ours.poll(PATIENCE), "the cluster does not start"
+        self.address: str = ours.recv()
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the workers."""
+        return workers_of(self.process)
+
+
+def _serve(asks: Any) -> None:
+    import distributed
+
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        asks.send(cluster.scheduler_address)
+        signal.pause()
+
+
+@contextmanager
+def a_cluster() -> Iterator[Cluster]:
+    """Start a cluster; nothing of it outlives the block."""
+    made = Cluster()
+    try:
+        yield made
+    finally:
+        kill(made.process)
+
+
+@cache
+def undisturbed() -> dict[str, bytes]:
+    """Return the results of a certification that nothing happens to."""
+    with tempfile.TemporaryDirectory() as folder:
+        return results(certified().save(Path(folder) / "run"))
+
+
+def results(run: Path) -> dict[str, bytes]:
+    """Return the files of a run that may not depend on what happened."""
+    return {name: (run / name).read_bytes() for name in RESULTS}
+
+
+def blocks_in(folder: Path) -> Written:
+    """Return the finished blocks."""
     found = {}
     for file in folder.glob("block-*.npz"):
         with suppress(FileNotFoundError):
             found[file.name] = (file.stat().st_ino, file.stat().st_mtime_ns)
     return found
+
+
+def assert_kept(before: Written, folder: Path) -> Written:
+    """Check that no block that was finished has been written again."""
+    now = blocks_in(folder)
+    assert before.items() <= now.items()
+    return now
+
+
+def assert_goes_on_to_its_end(folder: Path, kept: Written, **execution: Any) -> None:
+    """Certify what is left: equal bytes in the end, and nothing computed twice."""
+    assert len(kept) < NUM_TARGETS, "it was finished before it was killed"
+    with running(folder, **execution) as process:
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    assert_kept(kept, folder)
+    assert results(Path(f"{folder}.run")) == undisturbed()
 
 
 def wait_for(condition: Callable[[], bool], process: BaseProcess) -> None:
@@ -82,3 +170,8 @@ def wait_for(condition: Callable[[], bool], process: BaseProcess) -> None:
         assert process.is_alive(), f"it has ended with {process.exitcode}"
         assert time.monotonic() < ends, "nothing happens"
         time.sleep(0.002)
+
+
+def wait_for_blocks(folder: Path, least: int, process: BaseProcess) -> None:
+    """Wait until so many blocks are finished, and the folder is there."""
+    wait_for(lambda: folder.exists() and len(blocks_in(folder)) >= least, process)

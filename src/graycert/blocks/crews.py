@@ -31,7 +31,7 @@ class Crew:
     Args:
         workers: How many blocks are worked on at once.
         send: Gives a problem as these workers get it.
-        settings: What joblib is told of them.
+        settings: Name of the backend, and what it needs to be told.
         task: What they do.
         is_there: Whether there still is someone to ask.
     """
@@ -44,8 +44,12 @@ class Crew:
 
     def told(self, sent: Sent) -> dict[str, Any]:
         """Return what joblib is told, with what it hands out once."""
-        scattered = {"scatter": [sent]} if self.settings["backend"] == "dask" else {}
-        return {**self.settings, **scattered}
+        if self.settings["backend"] != "dask":
+            return dict(self.settings)
+        from graycert.blocks.dask_tasks import DaskTasks
+
+        client = self.settings["client"]
+        return {"backend": DaskTasks(client, client.scatter(sent, broadcast=True, hash=False))}
 
 
 @contextmanager
@@ -82,7 +86,7 @@ def _cluster(execution: Execution) -> Iterator[Crew]:
     many = execution.workers or int(cpu_count())
     try:
         client = (
-            distributed.Client(n_workers=many, threads_per_worker=1, dashboard_address=None)
+            distributed.Client(n_workers=many, threads_per_worker=1, dashboard_address=":0", env=_threads(many))
             if local
             else distributed.Client(execution.scheduler, timeout=_ANSWERS, set_as_default=False)
         )
@@ -100,6 +104,12 @@ def _cluster(execution: Execution) -> Iterator[Crew]:
             task=done,
             is_there=lambda: client.status == "running",
         )
+
+
+def _threads(workers: int) -> dict[str, str]:
+    """Return what gives each of some workers of this machine its share of the cores."""
+    share = str(max(1, int(cpu_count()) // workers))
+    return {"NUMBA_NUM_THREADS": share, "OMP_NUM_THREADS": share, "MKL_NUM_THREADS": share}
 
 
 def _versions_there(client: Any) -> dict[str, dict[str, str]]:

@@ -57,4 +57,4 @@ def finished(problem: Problem, blocks: Mapping[int, slice], crew: Crew) -> Gener
 
 def _is_death(error: Exception) -> bool:
     """Whether a worker is gone without a word: errors of loky and Dask, which need not be loaded."""
-    return type(error).__name__ in ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker")
+    return type(error).__name__ in ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "LostError")

@@ -8,7 +8,8 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
 from pydantic import ValidationError
@@ -94,6 +95,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.error(_message(failure))
         return _status(failure)
     return status if isinstance(status, int) else 0
+
+
+def run() -> NoReturn:
+    """Be the whole process: interrupted, it is gone at once, whatever threads and pools still have to clear up."""
+    status = main()
+    if status in (INTERRUPTED, TERMINATED):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 class _Terminated(KeyboardInterrupt):
