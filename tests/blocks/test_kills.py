@@ -28,6 +28,7 @@ from support.block_processes import (
 pytestmark = pytest.mark.processes
 
 KILLS = 10
+MANY = {"num_estimation": 20_000}  # so that results of a cluster do not wait for the disk
 
 
 def drivers_are_killed(folder: Path, *, seed: int, **execution: object) -> Written:
@@ -68,7 +69,7 @@ def test_workers_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
 def test_drivers_of_a_cluster_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     with a_cluster() as cluster:
-        execution = {"backend": "dask", "scheduler": cluster.address}
+        execution = {"backend": "dask", "scheduler": cluster.address, **MANY}
         kept = drivers_are_killed(tmp_path / "run", seed=3, **execution)
         assert_goes_on_to_its_end(tmp_path / "run", kept, **execution)
 
@@ -76,7 +77,7 @@ def test_drivers_of_a_cluster_are_killed_at_ten_random_moments(tmp_path: Path) -
 def test_workers_of_a_cluster_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     moments, folder, kept = random.Random(8), tmp_path / "run", Written()
-    with a_cluster() as cluster, running(folder, backend="dask", scheduler=cluster.address) as process:
+    with a_cluster() as cluster, running(folder, backend="dask", scheduler=cluster.address, **MANY) as process:
         for _ in range(KILLS):
             had = len(kept)
             wait_for(lambda had=had: len(blocks_in(folder)) > had and bool(cluster.workers()), process)
@@ -88,16 +89,16 @@ def test_workers_of_a_cluster_are_killed_at_ten_random_moments(tmp_path: Path) -
         process.join(PATIENCE)
         assert process.exitcode == 0
     assert_kept(kept, folder)
-    assert results(Path(f"{folder}.run")) == undisturbed()
+    assert results(Path(f"{folder}.run")) == undisturbed(**MANY)
 
 
 def test_a_lost_scheduler_is_told_and_loses_nothing(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     folder = tmp_path / "run"
-    with a_cluster() as cluster, running(folder, backend="dask", scheduler=cluster.address) as process:
-        wait_for_blocks(folder, 3, process)
+    with a_cluster() as cluster, running(folder, backend="dask", scheduler=cluster.address, **MANY) as process:
+        wait_for_blocks(folder, 1, process)
         cluster.process.kill()
         process.join(PATIENCE)
         assert process.exitcode == 1
     assert "the connection to the scheduler is lost. Finished blocks are kept" in Path(f"{folder}.log").read_text()
-    assert_goes_on_to_its_end(folder, blocks_in(folder))
+    assert_goes_on_to_its_end(folder, blocks_in(folder), **MANY)

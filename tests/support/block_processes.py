@@ -28,7 +28,7 @@ Written = dict[str, tuple[int, int]]
 """What changes of each finished block's file if it is written again."""
 
 
-def certified(**execution: Any) -> graycert.Certificates:
+def certified(num_estimation: int = 1_000, **execution: Any) -> graycert.Certificates:
     """Certify every node of a small graph, each in a block of its own."""
     data = random_graph(num_nodes=NUM_TARGETS, num_pairs=300)
     return certify(
@@ -36,7 +36,7 @@ def certified(**execution: Any) -> graycert.Certificates:
         data,
         smoothing=graycert.InterceptionSmoothing(p_delete=0.3, p_ablate=0.7),
         threat=graycert.NodeFeatureThreat(),
-        draws=graycert.Draws(num_selection=100, num_estimation=1_000),
+        draws=graycert.Draws(num_selection=100, num_estimation=num_estimation),
         seed=7,
         execution=graycert.Execution(block_size=1, progress=False, say=lambda _: None, **execution),
     )
@@ -126,10 +126,10 @@ def a_cluster() -> Iterator[Cluster]:
 
 
 @cache
-def undisturbed() -> dict[str, bytes]:
+def undisturbed(num_estimation: int = 1_000) -> dict[str, bytes]:
     """Return the results of a certification that nothing happens to."""
     with tempfile.TemporaryDirectory() as folder:
-        return results(certified().save(Path(folder) / "run"))
+        return results(certified(num_estimation).save(Path(folder) / "run"))
 
 
 def results(run: Path) -> dict[str, bytes]:
@@ -153,14 +153,14 @@ def assert_kept(before: Written, folder: Path) -> Written:
     return now
 
 
-def assert_goes_on_to_its_end(folder: Path, kept: Written, **execution: Any) -> None:
+def assert_goes_on_to_its_end(folder: Path, kept: Written, *, num_estimation: int = 1_000, **execution: Any) -> None:
     """Certify what is left: equal bytes in the end, and nothing computed twice."""
     assert len(kept) < NUM_TARGETS, "it was finished before it was killed"
-    with running(folder, **execution) as process:
+    with running(folder, num_estimation=num_estimation, **execution) as process:
         process.join(PATIENCE)
         assert process.exitcode == 0
     assert_kept(kept, folder)
-    assert results(Path(f"{folder}.run")) == undisturbed()
+    assert results(Path(f"{folder}.run")) == undisturbed(num_estimation)
 
 
 def wait_for(condition: Callable[[], bool], process: BaseProcess) -> None:

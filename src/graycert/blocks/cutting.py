@@ -32,9 +32,9 @@ def block_size(problem: Problem, *, workers: int, memory: int) -> int:
     fewest, wanted = -(-size // most), max(WANTED, 4 * workers)
     number = max(fewest, min(workers, size))
     limit, at_least = (_REPEATED, _FEWEST_ALONE) if workers == 1 else (_REPEATED_BY_WORKERS, _FEWEST)
-    once = _messages(problem, size)
+    once = messages(problem, size)
     while 2 * number <= max(wanted, number) and size // (2 * number) >= at_least:
-        if _messages(problem, -(-size // (2 * number))) > limit * once:
+        if messages(problem, -(-size // (2 * number))) > limit * once:
             break
         number *= 2
     return -(-size // number)
@@ -53,12 +53,14 @@ def bytes_per_target(problem: Problem) -> int:
     return 8 * entries
 
 
-def _messages(problem: Problem, size: int) -> int:
-    """Return how many messages all blocks of so many targets take in."""
+def messages(problem: Problem, size: int, *, most: int | None = None) -> int:
+    """Return how many messages all blocks of so many targets take in, or ``most`` of them, spread evenly."""
     setup, graph = problem.setup, problem.the_graph.adjacency
-    if setup.num_layers is None:  # nothing is known of fields: all blocks see the whole graph
-        return graph.num_edges * -(-problem.targets.size // size)
     starts = range(0, problem.targets.size, size)
+    if setup.num_layers is None:  # nothing is known of fields: all blocks see the whole graph
+        return graph.num_edges * len(starts)
+    if most is not None and len(starts) > most:
+        starts = starts[:: -(-len(starts) // most)]
     return sum(messages_of(graph, problem.targets[start : start + size], problem.num_layers) for start in starts)
 
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from graycert._files import is_no_room, write_atomically
 from graycert._versions import versions
+from graycert.blocks.ordering import ORDER
 from graycert.blocks.work import Outcome
 from graycert.errors import InvalidFileError, InvalidParameterError, WriteError
 from graycert.problem import Problem, Say
@@ -154,6 +155,7 @@ def _settings(problem: Problem) -> dict[str, Any]:
         **settings_of(problem.setup),
         **{f"array.{name}": _digest(array) for name, array in _asked(problem).items()},
         "model": _digest_of_model(problem.model),
+        "block_order": ORDER,
         "execution.engine": problem.execution.engine,
         "execution.device": str(problem.execution.device or "cpu"),
         **{f"version.{name}": version for name, version in versions().items()},

@@ -8,6 +8,7 @@ from graycert.blocks.crews import Crew, hired
 from graycert.blocks.cutting import block_size
 from graycert.blocks.folder import BlockFolder, opened
 from graycert.blocks.joining import joined
+from graycert.blocks.ordering import better_order
 from graycert.blocks.work import Outcome
 from graycert.blocks.workers import finished
 from graycert.errors import InvalidParameterError
@@ -44,9 +45,11 @@ def certified_in_blocks(problem: Problem) -> Outcome:
             size = size if folder is None else folder.size
             starts = enumerate(range(0, problem.targets.size, size))
             blocks = {number: slice(start, start + size) for number, start in starts}
+            order = better_order(problem, size)
+            in_order = dataclasses.replace(problem, targets=problem.targets[order])
             done = {} if folder is None else _kept(folder, problem, blocks)
-            _work(problem, blocks, done, folder, crew)
-    outcome = joined([done[number] for number in blocks])
+            _work(in_order, blocks, done, folder, crew)
+    outcome = joined([done[number] for number in blocks], order)
     refuse_open_results(problem, outcome.arrays)
     return outcome
 
