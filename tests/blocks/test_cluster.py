@@ -72,6 +72,14 @@ def test_a_scheduler_and_its_workers(tmp_path, after_first_block):
         assert_same(certified(scheduler=dask.scheduler_address, folder=tmp_path))
 
 
+def test_its_workers_do_the_work(monkeypatch):
+    before, done = crews.certified_block, []
+    monkeypatch.setattr(crews, "certified_block", lambda problem, rows: done.append(rows) or before(problem, rows))
+    with cluster() as dask:
+        certified(scheduler=dask.scheduler_address)
+    assert sorted(rows.start for rows in done) == list(range(0, TARGETS.size, 2))
+
+
 @pytest.mark.processes
 def test_a_cluster_of_this_machine():
     assert_same(certified(workers=2, block_size=6))

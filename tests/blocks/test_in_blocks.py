@@ -220,8 +220,11 @@ def test_processes_side_by_side(name):
 
 
 @pytest.mark.parametrize("name", ["interception", "until-decided", "event-aware"])
-def test_threads_side_by_side(name):
-    assert_same(certified(name, block_size=2, workers=3), made(name))
+def test_threads_side_by_side(name, counted):
+    expected = made(name)
+    counted.clear()
+    assert_same(certified(name, block_size=2, workers=3), expected)
+    assert sorted(counted) == list(range(0, TARGETS.size, 2))  # in this process
 
 
 @pytest.mark.parametrize("name", ["interception", "until-decided", "arrays-and-trusted-nodes", "retention", "sparse"])

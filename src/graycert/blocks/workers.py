@@ -32,13 +32,16 @@ def finished(problem: Problem, blocks: Mapping[int, slice], crew: Crew) -> Gener
     with crew.send(problem) as sent:
         while left:
             tasks = [delayed(crew.task)(sent, number, rows) for number, rows in left.items()]
-            loop = Parallel(n_jobs=crew.workers, batch_size=1, pre_dispatch="all", return_as="generator_unordered")
             try:
-                with parallel_config(**crew.told(sent)), closing(loop(tasks)) as results:
-                    for number, outcome in results:
-                        deaths = 0
-                        del left[number]
-                        yield number, outcome
+                with parallel_config(**crew.told(sent)):  # of which a loop is told when it is made
+                    loop = Parallel(
+                        n_jobs=crew.workers, batch_size=1, pre_dispatch="all", return_as="generator_unordered"
+                    )
+                    with closing(loop(tasks)) as results:
+                        for number, outcome in results:
+                            deaths = 0
+                            del left[number]
+                            yield number, outcome
             except Exception as error:
                 if not crew.is_there():
                     raise GraycertError(
