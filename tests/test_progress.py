@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 
 from graycert._progress import progress_bar
@@ -23,3 +25,16 @@ def test_a_terminal_shows_work_note_count_and_rate(
     assert shown.out == ""
     assert "drawing, nearly there" in shown.err
     assert "4/4" in shown.err
+
+
+def test_reports_minutes_apart_have_a_rate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "120"}.items():
+        monkeypatch.setenv(name, value)
+    now = itertools.count(0, 0.001)
+    passed = [0.0]
+    monkeypatch.setattr("rich.console.monotonic", lambda: passed[0] + next(now))
+    with progress_bar("certifying", total=40_000, unit="targets", shown=True) as advance:
+        for _ in range(3):
+            passed[0] += 100
+            advance(1_000)
+    assert "10 targets/s" in capsys.readouterr().err

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from graycert._terminal import in_notebook
 
+_REMEMBERED = 3_600.0  # seconds of work from which rate and time left are told: one report may take minutes
+
 
 class Advance(Protocol):
     """Reports finished work to a progress bar."""
@@ -43,7 +45,13 @@ def progress_bar(work: str, *, total: int | None, unit: str, shown: bool) -> Ite
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     # a notebook shows one line as a terminal does, without further packages
     console = Console(stderr=True, force_jupyter=False, force_terminal=True if in_notebook() else None)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        speed_estimate_period=_REMEMBERED,
+    ) as bar:
         task = bar.add_task(work, total=total)
 
         def advance(amount: int, note: str = "") -> None:
