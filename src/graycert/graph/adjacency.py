@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.graph.edge_order import order_by_target, repeats, rises_strictly
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +49,10 @@ class Adjacency:
                 "`sources`, `targets` and `indptr` must describe one graph sorted by target, got arrays that do not "
                 "fit each other. Build the graph with Adjacency.from_edge_index."
             )
-        edges = np.stack([self.sources, self.targets])
-        keys = self.targets * self.num_nodes + self.sources
-        out_of_range = np.any((edges < 0) | (edges >= self.num_nodes))
-        if out_of_range or np.any(np.diff(keys) <= 0) or np.any(self.sources == self.targets):
+        ends = (self.sources, self.targets)
+        in_range = not self.sources.size or all(0 <= each.min() <= each.max() < self.num_nodes for each in ends)
+        sorted_once = rises_strictly(self.targets, self.sources)
+        if not in_range or not sorted_once or np.any(self.sources == self.targets):
             raise InvalidParameterError(
                 "`sources` and `targets` must be nodes, sorted by (target, source), free of repeats and self-loops. "
                 "Build the graph with Adjacency.from_edge_index."
@@ -84,10 +85,11 @@ class Adjacency:
             raise InvalidParameterError(
                 f"`edge_index` must have shape (2, num_edges), got {edges.shape}. Transpose a list of pairs."
             )
-        sources, targets = edges[:, edges[0] != edges[1]]
-        order = np.lexsort((sources, targets))
-        sources, targets = np.ascontiguousarray(sources[order]), np.ascontiguousarray(targets[order])
-        repeated = np.flatnonzero((np.diff(sources) == 0) & (np.diff(targets) == 0))
+        proper = edges[0] != edges[1]
+        edges = edges if proper.all() else edges[:, proper]
+        order = order_by_target(edges, num_nodes=num_nodes)
+        sources, targets = (each.copy() if order is None else each[order] for each in edges)
+        repeated = np.flatnonzero(repeats((sources, targets)))
         if repeated.size:
             raise UnsoundSetupError(
                 "parallel-edges",

@@ -12,6 +12,7 @@ from graycert._types import BoolArray, FloatArray, IntArray
 from graycert.errors import InvalidParameterError
 from graycert.graph.adjacency import Adjacency
 from graycert.graph.conversion import as_adjacency, edge_list, simple_adjacency
+from graycert.graph.edge_order import order_by_target, repeats
 from graycert.graph.fingerprint import graph_fingerprint
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
@@ -70,11 +71,14 @@ class CanonicalGraph:
             )
         edges, num_nodes = edge_list(graph)
         adjacency = simple_adjacency(edges, num_nodes=num_nodes) if merge_parallel else as_adjacency(graph)
-        order = np.lexsort((edges[0], edges[1]))
-        sources, targets = edges[:, order]
-        repeated = np.zeros(order.size, dtype=np.bool_)
-        repeated[1:] = (sources[1:] == sources[:-1]) & (targets[1:] == targets[:-1])
-        return cls(adjacency=adjacency, order=order, is_proper=(sources != targets) & ~repeated, is_repeated=repeated)
+        found = order_by_target(edges, num_nodes=adjacency.num_nodes)
+        order = np.arange(edges.shape[1]) if found is None else found.astype(np.int64)
+        repeated, proper = np.zeros(order.size, dtype=np.bool_), np.ones(order.size, dtype=np.bool_)
+        if adjacency.num_edges < order.size:
+            sources, targets = edges[:, order]
+            repeated[1:] = repeats((sources, targets))
+            proper = (sources != targets) & ~repeated
+        return cls(adjacency=adjacency, order=order, is_proper=proper, is_repeated=repeated)
 
     @property
     def num_nodes(self) -> int:

@@ -10,8 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
+from graycert.graph.edge_order import order_by_target
 from graycert.graph.typed_nodes import TypedNodes
 from graycert.graph.values_per_edge import EdgeInputNames, distinct_rows, values_per_edge
+
+_EDGES = 2**20  # hashed at a time
 
 
 def graph_fingerprint(
@@ -45,15 +48,19 @@ def graph_fingerprint(
     edges = check_integer_array("edge_index", edge_index, ndim=2, at_least=0, less_than=num_nodes)
     if edges.shape[0] != 2:
         raise InvalidParameterError(f"`edge_index` must have shape (2, num_edges), got {edges.shape}.")
-    among_parallel = [distinct_rows(edge_inputs)[1]] if edge_inputs else []
-    order = np.lexsort((*among_parallel, edges[0], edges[1]))
-    edges = edges[:, order]
+    if edge_inputs:
+        order: Any = np.lexsort((distinct_rows(edge_inputs)[1], edges[0], edges[1]))
+    else:
+        order = order_by_target(edges, num_nodes=num_nodes)
     digest = hashlib.sha256()
     # Sizes and types go in front of the bytes, so that no two different graphs feed the same byte string.
     digest.update(f"graycert graph 1; nodes {num_nodes}; edges {edges.shape[1]};".encode())
     if types is not None:
         digest.update(f"types {len(types.in_words)} {types.in_words};".encode())
-    digest.update(np.ascontiguousarray(edges, dtype="<i8").tobytes())
+    for row in edges:
+        for start in range(0, row.size, _EDGES):  # parts, so that no sorted copy is made
+            part = slice(start, start + _EDGES)
+            digest.update(np.ascontiguousarray(row[part] if order is None else row[order[part]], dtype="<i8").tobytes())
     if features is None:
         digest.update(b"no features")
         _add_edge_inputs(digest, edge_inputs, order)
