@@ -65,9 +65,10 @@ bench bench-quick: $(STAMP)  ## speed against the plain versions, and growth: wr
 	$(MEASURE)/growth.py $(QUICK) --json $(RESULTS)/growth.json
 	$(BIN)/python benchmarks/page.py --results $(RESULTS) --out $(PAGE)
 
-bench-large: $(STAMP)  ## every node of the large WordNet graph, for the page of `make bench`
+bench-large: $(STAMP)  ## every node of the large WordNet graph, for the page of `make bench`; growth up to ten million edges, for docs/scale.md: an hour
 	@mkdir -p $(RESULTS)
 	$(MEASURE)/growth.py --large --json $(RESULTS)/large.json
+	$(MEASURE)/scale.py --json $(RESULTS)/scale.json
 
 bench-targets: $(STAMP)  ## time of a draw against the number of targets, up to all nodes of large graphs with hubs: an hour
 	@mkdir -p $(RESULTS)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from graycert.audit import AuditReport
 
 DEFAULT_BUDGETS = (1, 2, 3, 5, 10, 20, 40)
+_MUCH = 2**29  # bytes besides libraries and drawing, from which it is said what is needed
 
 
 def certify(
@@ -204,6 +205,7 @@ def _carried_out(
     if floor is not None:
         check_floor(floor, problem)
     problem = method.prepare(problem)
+    _say_what_it_takes(problem)
     outcome = certified_in_blocks(problem) if problem.execution.in_blocks else certified(problem)
     problem = problem.with_setup(**vars(outcome.setup))
     with problem.phases("cost"):
@@ -221,6 +223,19 @@ def _carried_out(
             refuse_other_classes(floor, problem.setup.num_classes)
             beside["prediction_of_floor"] = predictions_of_floor(floor, problem.data.x, problem.targets)
     return problem, dataclasses.replace(outcome, arrays={**outcome.arrays, **beside})
+
+
+def _say_what_it_takes(problem: Problem) -> None:
+    """Say how much memory is needed, where it is much."""
+    from graycert.blocks.planned_memory import LIBRARIES, PlannedMemory
+    from graycert.sampling.memory import default_budget
+
+    where = problem.execution
+    if where.say is not None:
+        drawing = default_budget() if where.memory is None else where.memory
+        planned = PlannedMemory.of(problem, drawing=drawing)
+        if planned.num_bytes - LIBRARIES - drawing >= _MUCH:
+            where.say(planned.in_words())
 
 
 def conclude_again(certificates: Certificates, data: Any, changes: Mapping[str, Any]) -> Certificates:

@@ -1,0 +1,83 @@
+"""What a certification takes at its peak, said before the long work begins: a formula, compared with measured peaks."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from torch import nn
+
+from graycert.blocks.cutting import bytes_per_target
+from graycert.problem import Problem
+
+LIBRARIES = 560 * 2**20
+"""Bytes of Python, PyTorch, PyTorch Geometric, Numba and SciPy once all that certifying needs is loaded."""
+
+_PER_EDGE = 26  # sources, targets and order, 8 each, two marks
+_PER_NODE = 8
+_MESSAGES = 2  # per edge and channel of a forward pass: as gathered, and as weighted
+_KEPT = 1.4  # of what a target holds: what is handed on beside what it is made of
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedMemory:
+    """Bytes of a certification by what they are for.
+
+    Attributes:
+        libraries: Of what is loaded.
+        data: Features, edges and labels as they were handed in. What is mapped from a file counts, though the operating
+            system gives it up where memory is short.
+        graph: Sorted edges.
+        results: Bounds, votes and conclusions of all targets that are worked on at once.
+        whole_pass: One forward pass of the model over the whole graph, as the audit makes it, and the comparison with
+            the model as trained: messages of the widest layer.
+        drawing: What drawing has planned (``setup.memory_planned`` of a result), or what it may take.
+    """
+
+    libraries: int
+    data: int
+    graph: int
+    results: int
+    whole_pass: int
+    drawing: int
+
+    @classmethod
+    def of(cls, problem: Problem, *, drawing: int) -> "PlannedMemory":
+        """Return the plan of a certification, all targets at once.
+
+        Args:
+            problem: The problem, prepared.
+            drawing: See above.
+        """
+        graph, data = problem.the_graph, problem.data
+        tensors = [getattr(data, name, None) for name in ("x", "edge_index", "y")]
+        return cls(
+            libraries=LIBRARIES,
+            data=sum(int(each.nbytes) for each in tensors if each is not None),
+            graph=_PER_EDGE * graph.num_edges + _PER_NODE * graph.num_nodes,
+            results=int(_KEPT * bytes_per_target(problem) * problem.targets.size),
+            whole_pass=_MESSAGES * widest_layer(problem.model) * int(data.x.element_size()) * graph.num_edges,
+            drawing=drawing,
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        """The peak: passes over the whole graph and draws follow one another."""
+        return self.libraries + self.data + self.graph + self.results + max(self.whole_pass, self.drawing)
+
+    def in_words(self) -> str:
+        """Return the plan as a sentence."""
+        parts = ", ".join(
+            f"{each.name.replace('_', ' ')} {getattr(self, each.name) / 2**30:.2f}" for each in fields(self)
+        )
+        return f"At its peak this takes about {self.num_bytes / 2**30:.1f} GiB of memory (GiB: {parts})."
+
+
+def widest_layer(model: Any) -> int:
+    """Return the most outputs of a linear map of a model, which is how wide its messages are at most; 1 if it has none.
+
+    Example:
+        >>> widest_layer(nn.Sequential(nn.Linear(3, 16), nn.Linear(16, 2)))
+        16
+    """
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    matrices = (each for module in modules for each in module.parameters(recurse=False) if each.dim() == 2)
+    return max((int(each.size(0)) for each in matrices), default=1)
