@@ -24,7 +24,8 @@ def model_for(data: Any, name: str) -> torch.nn.Module:
     if name != "sage":
         return graycert.build_model(name, data, skip=False, seed=0).eval()
     torch.manual_seed(0)
-    return GraphSAGE(data.num_features, 64, num_layers=2, out_channels=int(data.y.max()) + 1).eval()
+    model: torch.nn.Module = GraphSAGE(data.num_features, 64, num_layers=2, out_channels=int(data.y.max()) + 1)
+    return model.eval()
 
 
 def main() -> None:

@@ -53,10 +53,8 @@ def main() -> None:
     print(f"one process: {alone:.1f} s", flush=True)
     for backend in ("processes", "dask"):
         taken, found = certified(data, number, block_size=size, backend=backend, workers=options.workers)
-        equal = bool(
-            np.array_equal(found.estimation_votes, expected.estimation_votes)
-            and np.array_equal(found.radius, expected.radius)
-        )
+        pairs = ((getattr(found, name), getattr(expected, name)) for name in ("estimation_votes", "radius"))
+        equal = all(np.array_equal(new, old) for new, old in pairs)
         print(
             f"{backend}, {options.workers} workers: {taken:.1f} s, ratio {alone / taken:.2f}, equal {equal}", flush=True
         )

@@ -27,7 +27,7 @@ def messages_in_parts(model: nn.Module) -> Iterator[None]:
     """
     layers = [each for each in model.modules() if type(each) in _WIDE and "propagate" not in vars(each)]
     for layer in layers:
-        layer.propagate = partial(_propagate, layer.propagate)  # type: ignore[assignment]
+        layer.propagate = partial(_propagate, layer.propagate)  # type: ignore[assignment, arg-type]
     try:
         yield
     finally:
