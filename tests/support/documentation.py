@@ -210,7 +210,7 @@ def arguments(block: Block, command: str) -> list[list[str]]:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
         assert recipe is not None
-        command = recipe[1].replace("\\\n", " ").replace("@$(BIN)/", "")
+        command = "\n".join(re.findall(r"\$\(BIN\)/(graycert [^&>;]*)", recipe[1].replace("\\\n", " ")))
     found = [shlex.split(line, comments=True) for line in command.splitlines()]
     if any(words[:1] != ["graycert"] for words in found):
         raise StaleError(

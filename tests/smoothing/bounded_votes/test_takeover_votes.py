@@ -222,3 +222,8 @@ def test_pairs_of_nodes_with_one_hot_votes_are_tried_too():
                     after[(everyone == node).any(axis=1)] += ONE * np.eye(3, dtype=np.int64)[extreme] - votes[node]
                 most = max(most, int((after.argmax(axis=1) != found.prediction).sum()))
     assert exact == len(found) - most
+
+
+def test_one_adversary_that_chooses_edges_is_refused():
+    with pytest.raises(UnsoundSetupError, match="no-proof"):
+        certified().against_one_adversary(three_groups(), (1,))
