@@ -97,3 +97,29 @@ def test_its_own_row_attacks_a_target_that_nobody_reaches(data):
     data.edge_index = torch.empty(2, 0, dtype=torch.int64)
     with pytest.raises(UnsoundSetupError, match="ignores-features"):
         graycert.certify(ReadBefore(data), data, **ATTRIBUTES)
+
+
+class LimitedByTheFirstInput(_OneLayer):
+    """What it keeps of the first call binds only a thousand times above it."""
+
+    def forward(self, x, edge_index):
+        if self.kept is None:
+            self.kept = 1e3 * x.abs().max()
+        return self.conv(x.clamp(-self.kept, self.kept), edge_index)
+
+
+class Refuses(_OneLayer):
+    """Takes features of the usual size alone."""
+
+    def forward(self, x, edge_index):
+        return self.conv(torch.eye(10, 8)[x.long().sum(dim=1)], edge_index)
+
+
+def test_a_limit_that_is_fitted_at_the_first_call_and_binds_later_is_refused(data):
+    with pytest.raises(UnsoundSetupError, match="not-deterministic"):
+        graycert.audit_model(LimitedByTheFirstInput(data), data).require()
+
+
+def test_a_model_that_takes_no_large_features_is_still_looked_at(data):
+    report = graycert.audit_model(Refuses(data), data)
+    assert next(check.passed for check in report.checks if check.name == "determinism")
