@@ -105,7 +105,7 @@ def _words(kind: str, text: Any) -> list[str]:
     words = [str(word).strip() for word in given]
     if len(words) != len(forms) or not all(word.isprintable() and 0 < len(word) <= LONGEST for word in words):
         number = "two words, for one and for several" if len(forms) > 1 else "one phrase"
-        raise InvalidParameterError(f"`called` must have {number}, for {kind}, {_EXAMPLE}, got {text!r}.")
+        raise InvalidParameterError(f"`called` must call {kind} by {number}, {_EXAMPLE}, got {text!r}.")
     if "`" in "".join(words):
         raise InvalidParameterError(f"`called` must hold words without backticks, got {text!r}.")
     return words
