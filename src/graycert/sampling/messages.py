@@ -25,9 +25,9 @@ def messages_in_parts(model: nn.Module) -> Iterator[None]:
     Args:
         model: Its layers are changed meanwhile.
     """
-    layers = [each for each in model.modules() if type(each) in _WIDE and "propagate" not in vars(each)]
+    layers: list[Any] = [each for each in model.modules() if type(each) in _WIDE and "propagate" not in vars(each)]
     for layer in layers:
-        layer.propagate = partial(_propagate, layer.propagate)  # type: ignore[assignment, arg-type]
+        layer.propagate = partial(_propagate, layer.propagate)
     try:
         yield
     finally:
