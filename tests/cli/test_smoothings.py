@@ -18,7 +18,7 @@ from graycert.problem import ENGINES
 from graycert.rules import RULES
 from graycert.smoothing import SMOOTHINGS, FeaturesOnly
 from graycert.threats import THREATS
-from support.commands import FAST, run_command, write_graph
+from support.commands import FAST, run_command, summary_of, write_graph
 
 WAYS = {
     "interception": ("--p-delete", "0.2", "--p-ablate", "0.7"),
@@ -64,7 +64,7 @@ def test_every_smoothing_is_certified_shown_verified_and_repeated(smoothing, fol
     assert run.setup.smoothing.name == smoothing
     assert run.setup.threat.name == SMOOTHINGS[smoothing].claims[0].threat
     assert (run.setup.draws is None) is (smoothing in NOTHING_DRAWN)
-    assert run.summary() in found.out
+    assert summary_of(tmp_path / "run") in found.out
     for flag, value in zip(WAYS[smoothing][::2], WAYS[smoothing][1::2], strict=True):
         holders = (run.setup.smoothing, run.setup.threat)
         name = flag.removeprefix("--").replace("-", "_")

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from graycert.certificates import Certificates
 from graycert.cli.main import main
+from graycert.cli.places import shown
+from graycert.runs.floor import with_folder
 
 FAST = (
     *("--per-class", "5", "--max-epochs", "2", "--num-selection", "20", "--num-estimation", "20", "--max-radius", "4"),
@@ -55,6 +58,11 @@ def write_tables(folder: Path, *, num_nodes: int = 60) -> tuple[Path, Path]:
     (folder / "edges.csv").write_text("source,target\n" + "\n".join(edges) + "\n")
     (folder / "nodes.csv").write_text("id,label,a,b\n" + "\n".join(nodes) + "\n")
     return folder / "edges.csv", folder / "nodes.csv"
+
+
+def summary_of(folder: Path) -> str:
+    """Return the summary of a run as the command line gives it, with the folder where it names the run."""
+    return with_folder(Certificates.load(folder).summary(), shown(folder))
 
 
 def left_behind(folder: Path) -> list[str]:

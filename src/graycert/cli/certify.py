@@ -1,7 +1,7 @@
 """`graycert certify`: graph and model in, certificates out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -124,7 +124,7 @@ def _check_labels_option(config: CertifyConfig, smoothing: Smoothing) -> None:
 
 
 def _refuse_idle(config: CertifyConfig, smoothing: Smoothing, threat: Threat, draws: AnyDraws | None) -> None:
-    """Refuse options that are given and have no effect on what is certified."""
+    """Refuse options that have no effect on what is certified; a stored run repeats the usual values of all of them."""
     idle = dict(smoothing.idle(threat))
     effective = [
         *(["label_weight"] if config.spread_labels else []),
@@ -136,9 +136,10 @@ def _refuse_idle(config: CertifyConfig, smoothing: Smoothing, threat: Threat, dr
         idle |= dict.fromkeys(("alpha", "simultaneous"), f"what is drawn (--smoothing {', '.join(drawn)})")
     if distilling.distils(config.smoothing) and config.model == DEFAULT_TEACHER:
         idle["skip"] = "a model that passes messages (--model gat, gcn, gatv2 or sma)"
+    usual = {each.name: each.default for each in fields(smoothing)}
     for name, belongs in idle.items():
         value = getattr(config, name, None)
-        if value is not None and value != type(config).model_fields[name].default:
+        if value is not None and value not in (type(config).model_fields[name].default, usual.get(name)):
             raise InvalidParameterError(
                 f"`--{name.replace('_', '-')}` belongs to {belongs}, got it with --smoothing {smoothing.name}, where "
                 "it has no effect. Leave it out."
