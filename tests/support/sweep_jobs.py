@@ -26,7 +26,6 @@ class Paraboloid(Job):
     """
 
     job: ClassVar[str] = "paraboloid"
-    one_thread: ClassVar[bool] = False
 
     x: float
     y: float

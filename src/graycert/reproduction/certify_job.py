@@ -80,7 +80,6 @@ class CertifyJob(Job):
             max_radius=self.max_radius,
             seed=self.model.seed if self.seed is None else self.seed,
             num_layers=self.model.num_layers,
-            audit=self._audit(lab),
             execution=graycert.Execution(say=silent),  # a setting that certifies nothing is a result, not a warning
             **neediest.terms(),
         )
@@ -94,11 +93,6 @@ class CertifyJob(Job):
                 values["together"] = found.against_one_adversary(data, each.budgets).num_robust
             arrays |= {f"{each.name}/{name}": value for name, value in values.items()}
         return arrays
-
-    def _audit(self, lab: Lab) -> Any:
-        """Return a report that others of the same model share; None where `graycert.certify` audits by itself."""
-        usual = self.smoothing.name == "interception" and self.test_graph == "as it is"
-        return lab.audit(self.model, self.part) if usual else None
 
     def _smoothing(self, lab: Lab) -> Any:
         """Return what the model is smoothed over."""

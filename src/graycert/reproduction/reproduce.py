@@ -21,8 +21,6 @@ from graycert.reproduction.style import paper_style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from graycert.problem import Execution
-
 FIGURES = ("figure.pdf", "figure.png")
 PAGE = "reproduction.md"
 
@@ -52,7 +50,7 @@ def reproduce(
     *,
     scale: Scale = "small",
     data_root: str | None = None,
-    execution: "Execution | None" = None,
+    num_workers: int = 1,
     progress: bool = False,
     say: Say | None = None,
 ) -> list[Outcome]:
@@ -67,8 +65,7 @@ def reproduce(
         folder: Where everything is written.
         scale: "small", or the "paper"'s full size.
         data_root: Folder with graph files; None takes GRAYCERT_DATA.
-        execution: Who works: this process if it is left out, ``Execution(backend="processes")``, or a Dask cluster.
-            Numbers are the same.
+        num_workers: Processes that compute.
         progress: Show progress on standard error if it is a terminal.
         say: Told what is going on.
 
@@ -94,14 +91,14 @@ def reproduce(
         [job for each in ready for job in kinds[each.id].jobs()],
         lab.folder,
         data_root=data_root,
-        execution=execution,
+        num_workers=num_workers,
         progress=progress,
         say=say,
     )
     for swept in (False, True):  # what needs no sweep is drawn before the sweeps, which take longest
         now = [each for each in ready if bool(kinds[each.id].sweeps()) == swept]
         if swept and now:
-            _sweep([kinds[each.id] for each in now], lab, execution=execution, progress=progress, say=say)
+            _sweep([kinds[each.id] for each in now], lab, num_workers=num_workers, progress=progress, say=say)
         for each in now:
             problems = [failed[job] for job in kinds[each.id].jobs() if job in failed]
             outcomes[each.id] = _finish(each, kinds[each.id], lab, Path(folder) / scale, scale, problems)
@@ -120,11 +117,11 @@ def _missing_graph(kind: Kind, lab: Lab) -> str:
     return ""
 
 
-def _sweep(kinds: Sequence[Kind], lab: Lab, *, execution: "Execution | None", progress: bool, say: Say) -> None:
+def _sweep(kinds: Sequence[Kind], lab: Lab, *, num_workers: int, progress: bool, say: Say) -> None:
     from graycert.reproduction.smoothing_sweep import run_smoothing_sweeps
 
     sweeps = list(dict.fromkeys(sweep for kind in kinds for sweep in kind.sweeps()))
-    run_smoothing_sweeps(sweeps, lab, execution=execution, progress=progress, say=say)
+    run_smoothing_sweeps(sweeps, lab, num_workers=num_workers, progress=progress, say=say)
 
 
 def _finish(

@@ -25,7 +25,6 @@ from graycert.reproduction.settings import (
 from graycert.reproduction.sweep.design import RandomDesign
 
 if TYPE_CHECKING:
-    from graycert.problem import Execution
     from graycert.reproduction.results import Arrays
     from graycert.reproduction.sweep import Sweep
     from graycert.reproduction.sweep.budget import Budget
@@ -257,7 +256,7 @@ def run_smoothing_sweeps(
     sweeps: Sequence[SmoothingSweep],
     lab: Lab,
     *,
-    execution: "Execution | None" = None,
+    num_workers: int = 1,
     progress: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> None:
@@ -266,7 +265,7 @@ def run_smoothing_sweeps(
     Args:
         sweeps: Some may be equal, or have trials in common.
         lab: Keeps the results.
-        execution: Who works; this process if it is left out.
+        num_workers: Processes that compute.
         progress: Show progress on standard error if it is a terminal.
         say: Told of trials that failed.
     """
@@ -275,7 +274,7 @@ def run_smoothing_sweeps(
         jobs,
         lab.folder,
         data_root=lab.data_root,
-        execution=execution,
+        num_workers=num_workers,
         progress=progress,
         say=say,
         tidy=lambda job: jobs[job].tidy(lab, job),
