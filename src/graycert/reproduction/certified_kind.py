@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from graycert.reproduction.certified_targets import CertifiedTargets
+from graycert.reproduction.curve import Curve
 from graycert.reproduction.curve_jobs import all_jobs, certified_curves
 from graycert.reproduction.experiment import Kind
 from graycert.reproduction.job import Job
-from graycert.reproduction.methods import Curve
 from graycert.reproduction.settings import Count
 
 if TYPE_CHECKING:

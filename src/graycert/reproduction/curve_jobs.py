@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from graycert.reproduction.certified_targets import CertifiedTargets
 from graycert.reproduction.certify_job import CertifyJob
 from graycert.reproduction.chosen_job import ChosenJob
+from graycert.reproduction.curve import Curve
 from graycert.reproduction.graph_jobs import TreeShapedJob
 from graycert.reproduction.job import Job
-from graycert.reproduction.methods import Curve
 from graycert.reproduction.settings import Conclusion
 
 if TYPE_CHECKING:

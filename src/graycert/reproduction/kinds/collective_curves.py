@@ -7,9 +7,9 @@ from pydantic import Field
 
 from graycert.metrics import certified_ratio
 from graycert.reproduction.certify_job import CertifyJob
+from graycert.reproduction.curve import Draws, Probabilities, TrainedSettings
 from graycert.reproduction.curve_lines import draw_curve, radius_axis
 from graycert.reproduction.experiment import Kind
-from graycert.reproduction.methods import Draws, Probabilities, TrainedSettings
 from graycert.reproduction.over_seeds import over_seeds
 from graycert.reproduction.settings import Conclusion, Count
 from graycert.reproduction.style import LINES, new_figure

@@ -11,19 +11,10 @@ from pydantic import Field, model_validator
 from graycert._types import FloatArray
 from graycert.reproduction.certified_kind import CertifiedKind
 from graycert.reproduction.certified_targets import CertifiedTargets, Denominator, Quantity
+from graycert.reproduction.curve import Curve, CurveSettings, Draws
 from graycert.reproduction.curve_jobs import choices_of_curves
 from graycert.reproduction.curve_lines import draw_curve, radius_axis, share_axis
-from graycert.reproduction.methods import (
-    METHODS,
-    MLP,
-    AnyCurve,
-    Curve,
-    CurveSettings,
-    Distilled,
-    Draws,
-    InterceptionSettings,
-    handed_down,
-)
+from graycert.reproduction.methods import METHODS, MLP, AnyCurve, Distilled, InterceptionSettings, handed_down
 from graycert.reproduction.over_seeds import over_seeds
 from graycert.reproduction.settings import Count
 from graycert.reproduction.style import LINES, MOST_SHADES, letter, new_figure, numbered_look, shaded_look

@@ -7,9 +7,9 @@ import numpy as np
 from pydantic import Field
 
 from graycert.reproduction.certify_job import CertifyJob
+from graycert.reproduction.curve import Draws
 from graycert.reproduction.experiment import Kind
 from graycert.reproduction.graph_jobs import DerandomizedShareJob
-from graycert.reproduction.methods import Draws
 from graycert.reproduction.over_seeds import over_seeds
 from graycert.reproduction.settings import (
     Conclusion,

@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from graycert.reproduction.certified_kind import CertifiedKind
 from graycert.reproduction.certified_targets import CertifiedTargets, Denominator
+from graycert.reproduction.curve import Curve
 from graycert.reproduction.curve_lines import draw_curve, share_axis
-from graycert.reproduction.methods import Curve, InterceptionSettings, Sparse
+from graycert.reproduction.methods import InterceptionSettings, Sparse
 from graycert.reproduction.over_seeds import over_seeds
 from graycert.reproduction.settings import Count, Probability
 from graycert.reproduction.style import GREY, LINES, new_figure
