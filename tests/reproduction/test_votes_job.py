@@ -32,7 +32,7 @@ def votes(graph, **changes):
 @pytest.mark.parametrize("spread_labels", [False, True])
 @pytest.mark.parametrize("distance", [0, 1])
 def test_a_job_is_the_certificate_of_the_distilled_model(graph, lab, part, spread_labels, distance):
-    curve = votes(graph, num_voters=8, spread_labels=spread_labels, min_distance=distance)
+    curve = votes(graph, num_voters=8, spread_labels=spread_labels, label_weight=3.0, min_distance=distance)
     job = curve.job(1, (distance,)).model_copy(update={"part": part})
     split = lab.split(job.model)
     nodes = getattr(split, part)
@@ -41,7 +41,7 @@ def test_a_job_is_the_certificate_of_the_distilled_model(graph, lab, part, sprea
         lab.model(job.model),
         nodes.data,
         targets=nodes.nodes,
-        smoothing=graycert.BoundedVotes(num_voters=8, label_propagation=labels),
+        smoothing=graycert.BoundedVotes(num_voters=8, label_propagation=labels, label_weight=3.0),
         threat=graycert.NodeFeatureThreat(min_distance=distance),
     )
     certified = curve.certified(lab.do(job))

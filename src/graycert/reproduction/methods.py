@@ -137,6 +137,7 @@ class Votes(Curve):
         gate: Confidence from which on a target's own prediction stands.
         sharpen: Power T of probabilities in a vote.
         spread_labels: Also count the labels of the training nodes, spread over the graph.
+        label_weight: Their weight λ.
     """
 
     family: ClassVar[str] = "bounded votes"
@@ -147,6 +148,7 @@ class Votes(Curve):
     gate: Annotated[float, Field(gt=0.0, le=1.0)] = 0.7
     sharpen: Annotated[float, Field(gt=0.0)] = 2.0
     spread_labels: bool = False
+    label_weight: Annotated[float, Field(gt=0.0)] = 0.5
 
     @property
     def smoothing(self) -> SmoothingSettings:
@@ -161,7 +163,7 @@ class Votes(Curve):
     def job(self, seed: int, distances: Sequence[int]) -> VotesJob:
         """Return one computation for all distances."""
         found = dict(super().job(seed, distances))
-        return VotesJob(**found, spread_labels=self.spread_labels)
+        return VotesJob(**found, spread_labels=self.spread_labels, label_weight=self.label_weight)
 
 
 class LabelsAlone(Curve):

@@ -1,9 +1,10 @@
 """Certify bounded votes of a model that sees one node at a time."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from graycert._types import IntArray
 from graycert.reproduction.certify_job import CertifyJob
@@ -19,18 +20,21 @@ class VotesJob(CertifyJob):
 
     Args:
         spread_labels: Also count the labels of the training nodes, spread over the graph.
+        label_weight: Their weight λ.
     """
 
     job: ClassVar[str] = "certify-votes"
 
     spread_labels: bool = False
+    label_weight: Annotated[float, Field(gt=0.0)] = 0.5
 
     def _smoothing(self, lab: Lab) -> Any:
         made = super()._smoothing(lab)
         if not self.spread_labels:
             return made
         split = lab.split(self.model)
-        return replace(made, label_propagation=training_labels(split, getattr(split, self.part)))
+        known = training_labels(split, getattr(split, self.part))
+        return replace(made, label_propagation=known, label_weight=self.label_weight)
 
     def _num_eligible(self, found: "Certificates", data: Any, conclusion: Conclusion) -> IntArray:
         """Count voters: nobody else matters."""
