@@ -18,6 +18,9 @@ FOLDER, WHERE = "THIS-RUN", ", THIS-RUN being the folder of this run"
 LABEL = "from its own features alone"
 """What the floor is called in tables and figures."""
 
+OF_LABELS = "from the labels of training nodes alone"
+"""What the floor with a memory is called there."""
+
 
 def last_radius(c: Certificates) -> int:
     """Return the largest radius that is counted."""
@@ -39,8 +42,35 @@ def floor_of_run(c: Certificates) -> Floor | None:
     )
 
 
+def floor_of_labels(c: Certificates) -> Floor | None:
+    """Return the floor with a memory, labels that read no feature, so that every threat to features leaves them.
+
+    None where a run spreads no labels, or no class is known.
+    """
+    return best_floor(
+        {OF_LABELS: c.adds.get("prediction_of_labels")},
+        labels=c.labels,
+        prediction=c.prediction,
+        radius=c.radius,
+        num_eligible=c.num_eligible,
+        max_radius=last_radius(c),
+    )
+
+
 def floor_paragraphs(c: Certificates) -> tuple[str, ...]:
-    """Return the sentences about the floor, where there may be one: what it is, what it beats, what computes it."""
+    """Return the sentences about the floors: what they are, what they beat, what computes one."""
+    found = floor_of_labels(c)
+    if found is None:
+        return _floor_of_features(c)
+    text = (
+        f"From the labels of training nodes alone, spread over the graph (the floor with a memory), "
+        f"{percent(found.correct, found.targets)} of the targets are predicted correctly at every ρ, whatever the "
+        f"features of all nodes are, their own too. {_compared(found)}"
+    )
+    return (*_floor_of_features(c), text)
+
+
+def _floor_of_features(c: Certificates) -> tuple[str, ...]:
     missing = how_to_compute(c)
     found = floor_of_run(c)
     if found is None:
@@ -70,6 +100,9 @@ def floor_in_summary(c: Certificates) -> dict[str, Any]:
     record: dict[str, Any] = {"not_computed": how_to_compute(c)}
     if found is not None:
         record |= {name: getattr(found, name) for name in ("source", "correct", "targets", "beats_from")}
+    of_labels = floor_of_labels(c)
+    if of_labels is not None:
+        record["labels_alone"] = {name: getattr(of_labels, name) for name in ("correct", "targets", "beats_from")}
     return record
 
 

@@ -7,7 +7,7 @@ from graycert.errors import InvalidParameterError
 from graycert.runs.called import called_of
 from graycert.runs.cost import class_word, cost
 from graycert.runs.explain import proved_lead, row_of, votes_of
-from graycert.runs.floor import LABEL, floor_of_run
+from graycert.runs.floor import LABEL, OF_LABELS, floor_of_labels, floor_of_run
 from graycert.runs.words import shown_rows
 
 if TYPE_CHECKING:
@@ -49,9 +49,13 @@ def plot(c: Certificates, ax: "Axes | None" = None) -> "Axes":
         curve("certified_and_correct", label="certified and correct", color=GREEN, linestyle="--")
     found = cost(c)
     if found.labelled:
-        floor = floor_of_run(c)
-        levels = (("correct as trained", found.total.as_trained), (LABEL, None if floor is None else floor.correct))
-        for (label, count), line in zip(levels, ("-.", (0, (1, 2))), strict=True):
+        floor, memory = floor_of_run(c), floor_of_labels(c)
+        levels = (
+            ("correct as trained", found.total.as_trained),
+            (LABEL, None if floor is None else floor.correct),
+            (OF_LABELS, None if memory is None else memory.correct),
+        )
+        for (label, count), line in zip(levels, ("-.", (0, (1, 2)), (0, (4, 2, 1, 2, 1, 2))), strict=True):
             if count is not None:
                 ax.axhline(count / found.total.targets, color=VERMILION, linestyle=line, linewidth=1, label=label)
     ax.set_xlim(-0.5, last + 0.5)

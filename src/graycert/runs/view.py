@@ -13,7 +13,7 @@ from graycert.metrics.cost import COST_RADII
 from graycert.runs.called import called_of, told, words_explained
 from graycert.runs.checklist import FILES_IN_WORDS, REDONE, assumptions
 from graycert.runs.cost import cost, cost_paragraphs, cost_tables, warnings_of
-from graycert.runs.floor import LABEL, floor_of_run
+from graycert.runs.floor import LABEL, OF_LABELS, floor_of_labels, floor_of_run
 from graycert.runs.next_steps import next_steps
 from graycert.runs.page import ReportView, Table
 from graycert.runs.page_data import MOST_TARGETS, page_data
@@ -99,6 +99,9 @@ def _figures_at_a_glance(c: Certificates) -> tuple[tuple[str, str], ...]:
         ]
         if floor is not None:
             figures.append((percent(floor.correct, floor.targets), f"correct {LABEL}, at every ρ"))
+        memory = floor_of_labels(c)
+        if memory is not None:
+            figures.append((percent(memory.correct, memory.targets), f"correct {OF_LABELS}, at every ρ"))
     return tuple(figures)
 
 

@@ -12,6 +12,8 @@ from torch_geometric.data import Data
 import graycert
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models.row_probabilities import row_probabilities
+from graycert.runs.shares import percent
+from graycert.runs.words import summary_record
 from graycert.smoothing.bounded_votes.ballots import ONE, ballots
 from support.certified_groups import OTHERS, TARGETS, RowClassifier, three_groups, trained_model, trained_row_classifier
 
@@ -29,13 +31,13 @@ def certified(threat=OTHERS, *, model=None, data=None, targets=TARGETS, **parame
     )
 
 
-def spread_labels():
+def spread_labels(labels=LABELS):
     """Twenty steps of label propagation with dense matrices."""
     looped = np.eye(42)
     sources, receivers = three_groups().edge_index.numpy()
     looped[receivers, sources] = 1.0
     scale = 1 / np.sqrt(looped.sum(axis=1))
-    start = np.where(LABELS[:, None] == np.arange(3), 1.0, 0.0)
+    start = np.where(labels[:, None] == np.arange(3), 1.0, 0.0)
     spread = start
     for _ in range(20):
         spread = 0.9 * (scale[:, None] * looped * scale) @ spread + 0.1 * start
@@ -257,6 +259,36 @@ def test_labels_of_a_large_weight_decide_alone_at_every_radius(threat):
     assert np.count_nonzero(clear) > len(found) // 2
     assert (found.prediction == shares.argmax(axis=1))[clear].all()
     assert (found.radius == found.num_eligible)[clear].all()
+
+
+@pytest.mark.parametrize("threat", [OTHERS, ANYBODY])
+def test_labels_alone_are_a_floor_beside_every_result_that_spreads_some(threat, tmp_path):
+    two_classes = np.where(LABELS == 2, -1, LABELS)
+    found = certified(threat, label_propagation=two_classes)
+    expected = spread_labels(two_classes)[found.targets].argmax(axis=1)
+    assert found.adds["prediction_of_labels"].tolist() == expected.tolist()
+    right = int(np.count_nonzero(expected == found.labels))
+    assert 0 < right < len(found)
+    certified_at = [
+        int(
+            np.count_nonzero((found.prediction == found.labels) & (found.radius >= np.minimum(rho, found.num_eligible)))
+        )
+        for rho in range(found.radius.max() + 1)
+    ]
+    beats_from = next((rho for rho, count in enumerate(certified_at) if count < right), None)
+    record = summary_record(found)["floor"]["labels_alone"]
+    assert record == {"correct": right, "targets": len(found), "beats_from": beats_from}
+    assert f"(the floor with a memory), {percent(right, len(found))} of the targets" in found.summary()
+    assert (
+        "correct from the labels of training nodes alone" in (found.save(tmp_path / "run") / "report.html").read_text()
+    )
+    assert graycert.verify(tmp_path / "run", data=three_groups(), model=trained_row_classifier()).passed
+    other = {"prediction_of_labels": (found.adds["prediction_of_labels"] + 1) % 3}
+    found.replace(**other).save(tmp_path / "other")
+    assert not graycert.verify(tmp_path / "other", data=three_groups()).passed
+    without = certified(threat)
+    assert "prediction_of_labels" not in without.adds
+    assert "memory" not in without.summary()
 
 
 def test_labels_come_from_a_split_and_are_checked():

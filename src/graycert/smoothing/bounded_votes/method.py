@@ -106,6 +106,7 @@ class BoundedVotesMethod(Method):
                 "voters": voters,
                 "num_eligible": counts.astype(np.int64),
                 "receptive_field_size": 1 + (voters >= 0).sum(axis=1).astype(np.int64),
+                **_of_labels(problem),
             }
         )
 
@@ -212,6 +213,15 @@ def _check_labels(problem: Problem) -> None:
             f"`label_propagation` must hold labels of this graph, got {labels[node]} for node {node}, whose label is "
             f"{known[node]}. Number them as the nodes of the graph that is certified; a split is numbered for you."
         )
+
+
+def _of_labels(problem: Problem) -> Arrays:
+    """Return what the labels that are spread say of each target alone, where there are some."""
+    labels = _votes(problem).label_propagation
+    if labels is None:
+        return {}
+    shares = propagated_labels(problem.the_graph.adjacency, labels, num_classes=int(labels.max()) + 1)
+    return {"prediction_of_labels": shares[problem.targets].argmax(axis=1)}
 
 
 def _voters(problem: Problem) -> Voters:

@@ -102,6 +102,16 @@ class BoundedVotes(Smoothing):
             dtype="int32",
         ),
         Field(
+            "prediction_of_labels",
+            "int",
+            ("targets",),
+            "Class with the largest share of the labels that are spread, the lowest of equal ones; only with labels.",
+            stage="graph",
+            optional=True,
+            at_least=0,
+            at_most="classes",
+        ),
+        Field(
             "ballots",
             "int",
             ("nodes", "classes"),
