@@ -8,8 +8,10 @@ from torch_geometric.data import Data
 
 import graycert
 from graycert import certification
-from graycert.blocks.planned_memory import LIBRARIES, PlannedMemory, widest_layer
+from graycert.blocks.planned_memory import LIBRARIES, PlannedMemory
 from graycert.problem import Problem
+from graycert.sampling import whole_pass
+from graycert.sampling.whole_pass import widest_layer
 from support.certificates import small_certificates
 
 
@@ -52,6 +54,15 @@ def test_what_is_handed_in_and_sorted_is_counted_exactly():
 def test_what_grows_with_what(changed, grows):
     before, after = vars(planned()), vars(planned(**changed))
     assert {name for name in before if after[name] != before[name]} == grows
+
+
+def test_a_pass_in_parts_takes_nothing_beside_drawing(monkeypatch):
+    asked = problem()
+    known = replace(asked, model=graycert.build_model("gcn", asked.data, hidden_channels=16, seed=0))
+    assert PlannedMemory.of(known, drawing=0).whole_pass == 2 * 16 * 4 * 200
+    monkeypatch.setattr(whole_pass, "MUCH", 2 * 16 * 4 * 200 - 1)
+    assert PlannedMemory.of(known, drawing=0).whole_pass == 0
+    assert PlannedMemory.of(asked, drawing=0).whole_pass == 2 * 16 * 4 * 200  # no convolution: who knows what it does?
 
 
 def test_results_grow_in_proportion_to_the_targets():

@@ -7,6 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+_ROWS = 2**16  # of the features that are looked at together
 _STEP = 0.01  # how far "just beyond" a column's range is, of the range
 
 
@@ -31,7 +32,8 @@ class HostileRows:
     @classmethod
     def of(cls, x: Tensor, generator: torch.Generator) -> "HostileRows":
         """Look at the features."""
-        return cls(x, x.amin(dim=0), x.amax(dim=0), bool(((x == 0) | (x == 1)).all()), generator)
+        binary = all(bool(((some == 0) | (some == 1)).all()) for some in x.split(_ROWS))  # type: ignore[no-untyped-call]
+        return cls(x, x.amin(dim=0), x.amax(dim=0), binary, generator)
 
     def rows(self, kind: str, clean: Tensor) -> Tensor:
         """Return a hostile row of one kind for each row, shape as ``clean``."""
@@ -49,7 +51,7 @@ class HostileRows:
     def span(self) -> Tensor:
         """Width of each column's range; where it has none, the largest feature, or 1."""
         width = self.high - self.low
-        scale = self.pool.abs().amax()
+        scale = torch.maximum(self.pool.amax(), -self.pool.amin())
         return torch.where(width > 0, width, torch.where(scale > 0, scale, torch.ones_like(scale)))
 
     def others(self, clean: Tensor) -> Tensor:

@@ -37,6 +37,7 @@ from graycert.sampling import evaluation_mode
 from graycert.sampling.messages import messages_in_parts
 from graycert.sampling.recognition import is_recognised
 from graycert.sampling.voting import ablation_row, check_scores
+from graycert.sampling.whole_pass import takes_much
 
 DEFAULT_NUM_DRAWS = 15
 """Draws of the leak test."""
@@ -75,7 +76,10 @@ def audit_model(
        bit for bit: on parts of the graph with the features that they have, on the graph, and with blocks of hostile
        nodes that together separate every node from every other.
 
-    Of a chain of well-known layers the last two need less. A refusal shows the smallest pair of nodes and values that
+    Of a chain of well-known layers the last two need less, and where one pass over the graph would take more than 256
+    MiB of messages, all of it is executed on parts of the graph: what such layers do is read off them, is the same on
+    every graph, and is what the engine relies on (`graycert.sampling.recognition`). Any other model is called on the
+    whole graph, however large. A refusal shows the smallest pair of nodes and values that
     was found. The audit can prove that Lemma 1 fails; for a foreign module it cannot prove in general that it holds.
     What it cannot see: what was computed from the features beforehand and kept as a constant (z-scores, propagated
     features beside the given ones), edges chosen by features, a token taken from the features in a way other than their
@@ -169,10 +173,14 @@ def _audited(
     checks = check_structure(pristine)
     called, counting = private_copy(pristine), private_copy(pristine)
     in_parts = messages_in_parts if known else contextlib.nullcontext
+    rows, edges = x, edge_index
+    if known and takes_much(pristine, x, num_edges=edge_index.size(1)):
+        part = union_of_blocks(x, edge_index, num_hops=2, seed=0)
+        rows, edges = part.x, part.edge_index
     with in_parts(called), in_parts(counting):
-        out = call_model(called, x, edge_index)
-        scores = check_scores(out, num_nodes=x.size(0), x=x, called=(pristine, edge_index))
-        counted, again = count_propagation_steps(counting, x, edge_index)
+        out = call_model(called, rows, edges)
+        scores = check_scores(out, num_nodes=rows.size(0), x=rows, called=(pristine, edges))
+        counted, again = count_propagation_steps(counting, rows, edges)
     checks += _memory_and_features(pristine, called, outside, edge_index, scores, again, asked, known=known)
     checks.append(_token_is_independent(token, x))
     influence = probe_model(
@@ -282,8 +290,8 @@ def _call_with_skip(model: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
 
 def _token_is_independent(token: Tensor, x: Tensor) -> AuditCheck:
     name = "ablation token"
-    mean = x.mean(dim=0)
-    if bool(mean.any()) and torch.allclose(token, mean, rtol=1e-5, atol=1e-8 * float(x.abs().amax())):
+    mean, largest = x.mean(dim=0), max(float(x.amax()), -float(x.amin()))
+    if bool(mean.any()) and torch.allclose(token, mean, rtol=1e-5, atol=1e-8 * largest):
         return AuditCheck(
             name=name,
             passed=False,

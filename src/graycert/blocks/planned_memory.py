@@ -1,19 +1,18 @@
 """What a certification takes at its peak, said before the long work begins: a formula, compared with measured peaks."""
 
 from dataclasses import dataclass, fields
-from typing import Any
-
-from torch import nn
 
 from graycert.blocks.cutting import bytes_per_target
 from graycert.problem import Problem
+from graycert.sampling import evaluation_mode
+from graycert.sampling.recognition import is_recognised
+from graycert.sampling.whole_pass import pass_bytes, takes_much
 
 LIBRARIES = 560 * 2**20
 """Bytes of Python, PyTorch, PyTorch Geometric, Numba and SciPy once all that certifying needs is loaded."""
 
 _PER_EDGE = 26  # sources, targets and order, 8 each, two marks
 _PER_NODE = 8
-_MESSAGES = 2  # per edge and channel of a forward pass: as gathered, and as weighted
 _KEPT = 1.4  # of what a target holds: what is handed on beside what it is made of
 
 
@@ -28,7 +27,8 @@ class PlannedMemory:
         graph: Sorted edges.
         results: Bounds, votes and conclusions of all targets that are worked on at once.
         whole_pass: One forward pass of the model over the whole graph, as the audit makes it, and the comparison with
-            the model as trained: messages of the widest layer.
+            the model as trained: messages of the widest layer. Nothing where it is made in parts, which takes less than
+            drawing does.
         drawing: What drawing has planned (``setup.memory_planned`` of a result), or what it may take.
     """
 
@@ -54,7 +54,7 @@ class PlannedMemory:
             data=sum(int(each.nbytes) for each in tensors if each is not None),
             graph=_PER_EDGE * graph.num_edges + _PER_NODE * graph.num_nodes,
             results=int(_KEPT * bytes_per_target(problem) * problem.targets.size),
-            whole_pass=_MESSAGES * widest_layer(problem.model) * int(data.x.element_size()) * graph.num_edges,
+            whole_pass=_whole_pass(problem),
             drawing=drawing,
         )
 
@@ -71,13 +71,10 @@ class PlannedMemory:
         return f"At its peak this takes about {self.num_bytes / 2**30:.1f} GiB of memory (GiB: {parts})."
 
 
-def widest_layer(model: Any) -> int:
-    """Return the most outputs of a linear map of a model, which is how wide its messages are at most; 1 if it has none.
-
-    Example:
-        >>> widest_layer(nn.Sequential(nn.Linear(3, 16), nn.Linear(16, 2)))
-        16
-    """
-    modules = model.modules() if isinstance(model, nn.Module) else ()
-    matrices = (each for module in modules for each in module.parameters(recurse=False) if each.dim() == 2)
-    return max((int(each.size(0)) for each in matrices), default=1)
+def _whole_pass(problem: Problem) -> int:
+    model, x, num_edges = problem.model, problem.data.x, problem.the_graph.num_edges
+    if takes_much(model, x, num_edges=num_edges):
+        with evaluation_mode(model):
+            if is_recognised(model):
+                return 0
+    return pass_bytes(model, x, num_edges=num_edges)

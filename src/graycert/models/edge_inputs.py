@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from graycert.errors import InvalidParameterError
+from graycert.graph.edge_order import order_by_target
 from graycert.graph.values_per_edge import (
     EdgeInputNames,
     argument_and_attribute,
@@ -121,7 +122,10 @@ def with_edge_inputs(model: Any, data: Any, names: EdgeInputNames | None) -> tup
 def sorted_edges(edges: Tensor) -> Tensor:
     """Sort columns by target, then source, then values, so that nothing depends on their order."""
     lanes = edges.numpy()
-    return edges[:, torch.from_numpy(np.lexsort((*lanes[2:], lanes[0], lanes[1])))]
+    if lanes.shape[0] > 2:
+        return edges[:, torch.from_numpy(np.lexsort((*lanes[2:], lanes[0], lanes[1])))]
+    order = order_by_target(lanes, num_nodes=int(lanes.max(initial=-1)) + 1)
+    return edges.clone() if order is None else torch.from_numpy(np.take(lanes, order, axis=1))
 
 
 def probed_edges(model: Any, edge_index: Tensor) -> Iterator[Tensor]:

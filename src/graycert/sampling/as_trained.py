@@ -10,10 +10,12 @@ from torch import Tensor, nn
 
 from graycert._types import IntArray
 from graycert.models.edge_inputs import with_edge_inputs
+from graycert.sampling.engines import scores_by_layers
 from graycert.sampling.messages import messages_in_parts
 from graycert.sampling.recognition import is_recognised
 from graycert.sampling.scores import voted_class
 from graycert.sampling.voting import evaluation_mode, skip_logits_of
+from graycert.sampling.whole_pass import takes_much
 
 
 def without_smoothing(
@@ -69,6 +71,9 @@ def scores_without_smoothing(
 ) -> Tensor:
     """Return the scores of the targets by one pass of the model over the graph, with its edges or without any.
 
+    A model that is known for certain is evaluated layer by layer where its messages would be many (`takes_much`): the
+    same scores, up to rounding and a number per node.
+
     Args:
         model: The model. With messages the scores are what ``forward`` returns, as for whoever calls it; without, what
             its skip connection shows of a target is added, as `FeaturesOnly` does.
@@ -87,6 +92,10 @@ def scores_without_smoothing(
     with torch.inference_mode(), evaluation_mode(model), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the same as in the passes before
         model.to(where)
+        if messages and where.type == "cpu" and takes_much(model, data.x, num_edges=edges.size(1)):
+            found = scores_by_layers(model, data, edges, targets)
+            if found is not None:
+                return found
         x, edges = data.x.to(where), edges.to(where)
         with messages_in_parts(model) if is_recognised(model) else nullcontext():
             scores: Tensor = model(x, edges if messages else edges[:, :0])[nodes]

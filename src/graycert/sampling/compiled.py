@@ -14,7 +14,7 @@ from torch import Tensor
 
 from graycert._types import Float32Array, IntArray
 from graycert._validation import check_integer
-from graycert.sampling.drawing_plan import Cut, DrawingPlan, plan_drawing
+from graycert.sampling.drawing_plan import LANES, Cut, DrawingPlan, plan_drawing
 from graycert.sampling.layered_field import InEdges
 from graycert.sampling.layers import Layer, check_magnitudes, kernels_of, project, split_layers
 from graycert.sampling.memory import default_budget
@@ -51,6 +51,7 @@ class CompiledEngine:
         smoothing: p_d and p_a: uniform, or placed on the graph.
         name: Which evaluation this is, for people.
         memory: Bytes that drawing may take; None for a part of what the machine has free.
+        lanes: How many draws may lie side by side, widest first.
     """
 
     layers: tuple[Layer, ...]
@@ -61,6 +62,7 @@ class CompiledEngine:
     smoothing: AnySmoothing
     name: str
     memory: int | None = None
+    lanes: Sequence[int] = LANES
     _made: _Made = field(default_factory=_Made, repr=False)
 
     @property
@@ -186,6 +188,7 @@ class CompiledEngine:
                 num_threads=num_threads,
                 budget=self.memory or default_budget(),
                 fixed_bytes=self._fixed_bytes(),
+                lanes=self.lanes,
             )
         return self._made.plans[asked]
 
@@ -254,6 +257,7 @@ def build_compiled_engine(
     skip_logits: Tensor | None,
     edge_weights: Float32Array | None = None,
     memory: int | None = None,
+    lanes: Sequence[int] = LANES,
 ) -> CompiledEngine:
     """Return the engine of a recognised model.
 
@@ -267,6 +271,7 @@ def build_compiled_engine(
         skip_logits: What the skip connection adds, (num_targets, num_classes), or None.
         edge_weights: Weight per edge, float32 (num_edges,); None where no convolution takes weights.
         memory: See `CompiledEngine`.
+        lanes: See `CompiledEngine`.
 
     Raises:
         UnknownModelError: If the kernels would not do exactly what the model does.
@@ -295,6 +300,7 @@ def build_compiled_engine(
         smoothing=smoothing,
         name=f"compiled kernels ({names})",
         memory=memory,
+        lanes=lanes,
     )
 
 

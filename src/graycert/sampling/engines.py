@@ -16,9 +16,10 @@ from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
 from graycert.models.edge_inputs import GivenEdgeInputs, with_edge_inputs
 from graycert.sampling.compiled import CompiledEngine, build_compiled_engine
+from graycert.sampling.drawing_plan import LANES
 from graycert.sampling.field_graph import FieldGraph, whole_graph
 from graycert.sampling.interception import InterceptionSampler, ablate
-from graycert.sampling.operations import UnknownModelError
+from graycert.sampling.operations import Aggregation, UnknownModelError
 from graycert.sampling.placed_smoothing import AnySmoothing, place_smoothing
 from graycert.sampling.recognition import recognise
 from graycert.sampling.streams import CoinStream, Purpose, edge_ids
@@ -34,6 +35,7 @@ from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 ENGINES = ("auto", "compiled", "torch")
 
+_NOTHING = InterceptionSmoothing(p_delete=0.0, p_ablate=0.0)
 _CHECKED = (InterceptionSmoothing(p_delete=0.3, p_ablate=0.8), InterceptionSmoothing(p_delete=0.5, p_ablate=0.3))
 _TOLERANCE = 1e-4  # relative to the largest score; kernels round differently, by about 1e-6
 _COMPARED_UNITS, _COMPARED_NODES, _COMPARED_TARGETS = 2**18, 2**14, 2**8  # nodes and edges, and some of them
@@ -118,6 +120,7 @@ def _compiled(
     ablation_token: Tensor | None,
     memory: int | None,
     say: Callable[[str], None] | None,
+    lanes: Sequence[int] = LANES,
 ) -> CompiledEngine:
     with torch.inference_mode(), evaluation_mode(model):
         operations = recognise(model)
@@ -139,6 +142,7 @@ def _compiled(
                 skip_logits=skip_logits,
                 edge_weights=_weights_of(model, edges),
                 memory=memory,
+                lanes=lanes,
             )
 
         made = built(x, edge_index, targets, place_smoothing(smoothing, data.edge_index, num_nodes=x.size(0)))
@@ -158,6 +162,30 @@ def _compiled(
             if not _same_up_to_a_constant(ours, theirs):
                 raise UnknownModelError("computes something else than its layers suggest")
     return made
+
+
+def scores_by_layers(model: nn.Module, data: Any, edge_index: Tensor, targets: NDArray[np.int64]) -> Tensor | None:
+    """Return the scores of some targets on the graph as it is, layer by layer: a few rows per node, none per edge.
+
+    It is the draw in which nothing is intercepted, in the narrowest tile. Kernels round differently than the model
+    does, and leave out a log-softmax at its end.
+
+    Args:
+        model: As it is called, in evaluation mode; without its skip connection, as ``forward`` returns.
+        data: Its features.
+        edge_index: Sorted, int64 (2, num_edges), or with a third row of values.
+        targets: Distinct nodes, shape (num_targets,).
+
+    Returns:
+        Shape (num_targets, num_classes); None where kernels do not know the model.
+    """
+    try:
+        steps = sum(isinstance(operation, Aggregation) for operation in recognise(model))
+        made = _compiled(model, data, edge_index, targets, _NOTHING, steps, None, None, None, LANES[-1:])
+    except UnknownModelError:
+        return None
+    alone = replace(made, skip_logits=np.zeros_like(made.skip_logits))
+    return alone.logits(0, Purpose.AUDIT, torch.tensor([0]))[0]
 
 
 def _weights_of(model: nn.Module, edges: Tensor) -> Float32Array | None:
