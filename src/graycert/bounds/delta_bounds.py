@@ -1,5 +1,6 @@
 """Δ̄ of some targets, with the graph, smoothing, threat and number of layers that it belongs to."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +55,7 @@ class DeltaBounds:
     num_eligible: IntArray
     receptive_field_size: IntArray
     path_counts_exact: BoolArray
-    attackers: tuple[NDArray[np.int32], ...]
+    attackers: Sequence[NDArray[np.int32]]
     bound: str
     num_layers: int
     smoothing: InterceptionSmoothing

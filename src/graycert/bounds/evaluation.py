@@ -29,6 +29,8 @@ from graycert.threats.named_nodes import target_nodes, with_trusted_nodes
 PATH_BOUNDS = tuple(RULES)
 BOUNDS = InterceptionSmoothing.bounds
 DEFAULT_BUDGET = 2**26  # products per target: a tenth of a second
+_LOOKED_UP = 2**24  # walks to the targets of a block: a sixth of a second
+_FEW = 64  # worst nodes that insertion keeps in order
 
 
 def delta_bounds(
@@ -166,6 +168,9 @@ def evaluate_deltas(
         **memory_limits(targets.size),
     )
 
+    if max_radius is not None and max_radius <= _FEW and _looks_up(setting, bound):
+        return _looked_up(setting, targets, smoothing, threat, num_layers, max_radius, bound, num_threads)
+
     def evaluate(some: IntArray) -> tuple[list[TargetDeltas], IntArray, IntArray]:
         block = _block(setting, threat, some)
         return _by_method(setting, block, bound=bound, max_radius=max_radius), block.num_eligible, block.fields.sizes
@@ -199,6 +204,64 @@ def evaluate_deltas(
         receptive_field_size=np.concatenate(sizes),
         path_counts_exact=np.array([each.path_counts_exact for each in found]),
         attackers=tuple(each.attackers for each in found),
+        bound=bound,
+        num_layers=num_layers,
+        smoothing=smoothing,
+        threat=threat,
+        graph=graph_fingerprint(np.stack([adjacency.sources, adjacency.targets]), adjacency.num_nodes, None),
+    )
+
+
+def _looks_up(setting: Setting, bound: str) -> bool:
+    """Return whether bounds follow from Theorem 2, and that from the numbers of paths of one and of two edges alone."""
+    uniform = isinstance(setting.p_delete, float) and isinstance(setting.p_ablate, float)
+    return bound in RULES and uniform and setting.num_layers <= 2
+
+
+def _looked_up(
+    setting: Setting,
+    targets: IntArray,
+    smoothing: InterceptionSmoothing,
+    threat: NodeFeatureThreat,
+    num_layers: int,
+    max_radius: int,
+    bound: str,
+    num_threads: int,
+) -> DeltaBounds:
+    """Do the work of `evaluate_deltas` by `graycert.bounds.two_hops`, with the same result."""
+    from graycert.bounds.two_hops import Chains, TwoHops  # Numba takes a while to load
+
+    adjacency = setting.adjacency
+    nobody = np.empty(0, dtype=np.int64)
+    threat.eligible(nobody, nobody, num_nodes=adjacency.num_nodes)  # refuses what it would refuse
+    search = TwoHops.of(
+        adjacency,
+        p_delete=float(setting.p_delete),
+        p_ablate=float(setting.p_ablate),
+        trusted=threat.trusted,
+        nearest=threat.min_distance,
+        num_layers=setting.num_layers,
+    )
+    delta_upper = np.empty((targets.size, max_radius))
+    nodes = np.empty((targets.size, max_radius), dtype=np.int32)
+    num_eligible, sizes = np.empty((2, targets.size), dtype=np.int64)
+    blocks = target_blocks(adjacency, targets, num_layers=setting.num_layers, max_entries=_LOOKED_UP)
+    start = 0
+    for found in in_order(lambda some: search.worst(some, max_radius=max_radius), blocks, num_threads=num_threads):
+        rows = slice(start, start + found.num_eligible.size)
+        delta_upper[rows] = RULES[bound](found.single, max_radius=max_radius)
+        nodes[rows], num_eligible[rows], sizes[rows] = found.nodes, found.num_eligible, found.field_size
+        start = rows.stop
+    sets = np.minimum(np.count_nonzero(delta_upper < 0.5, axis=1) + 1, min(max_radius, setting.most_sets))
+    return DeltaBounds(
+        targets=targets,
+        delta_upper=delta_upper,
+        proved=np.repeat(num_eligible == 0, max_radius).reshape(delta_upper.shape),
+        methods=np.full(targets.size, bound),
+        num_eligible=num_eligible,
+        receptive_field_size=sizes,
+        path_counts_exact=np.ones(targets.size, dtype=np.bool_),
+        attackers=Chains(nodes, sets),
         bound=bound,
         num_layers=num_layers,
         smoothing=smoothing,
