@@ -109,7 +109,7 @@ def many_blocks(monkeypatch):
 
     def limit(max_entries):
         def small(*args, **kw):
-            for block in split(*args, **kw, max_entries=max_entries):
+            for block in split(*args, **{**kw, "max_entries": max_entries}):
                 sizes.append(block.size)
                 yield block
 
