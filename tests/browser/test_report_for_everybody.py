@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import graycert
 from graycert._called import Called
 from graycert.runs.claim import claim
 from graycert.runs.comparison_page import comparison_page
@@ -166,7 +167,7 @@ def test_the_words_of_readers_are_on_every_control(browser, tmp_path):
     assert "accounts" in before
     assert "All accounts" in before
     assert "Next account" in before
-    assert not re.search(r"\b(nodes|targets|predictions?|features)\b", re.sub(r"node \d+", "", before))
+    assert not re.search(r"\b(nodes|targets?|predictions?|features)\b", re.sub(r"node \d+", "", before))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -214,6 +215,47 @@ def test_a_phone_needs_no_scrolling_sideways(open_page, runs, browser):
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     open_page(runs["interception"], f"#node={made('interception').targets[2]}")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_no_column_of_the_targets_is_cut(browser, tmp_path, width):
+    words = np.array([f"organisation {row:,}" for row in range(30)])
+    certificates = small_certificates(
+        num_targets=30,
+        node_ids=words,
+        class_names=("Reinforcement_Learning", "Probabilistic_Methods", "Case_Based"),
+        num_eligible=np.full(30, 1_234_567),
+        receptive_field_size=np.full(30, 1_234_567),
+        num_nodes=2_000_000,
+        threat=graycert.NodeFeatureThreat(min_distance=1),
+        in_degree=np.full(30, 98_765),
+        labels=np.arange(30) % 3,
+    )
+    called = Called.of(["organisation,organisations", "prediction=classification,classifications"])
+    page = tmp_path / "page.html"
+    page.write_text(render_report(report_view(certificates, called=called)), encoding="utf-8")
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    browser.get(page.as_uri())
+    there, shown = browser.execute_script(
+        "const each = document.querySelector('[aria-labelledby=targets-title].scroll');"
+        "return [each.scrollWidth, each.clientWidth]"
+    )
+    assert len(texts(browser, "#head th")) == 11
+    assert there <= shown
+
+
+def test_nothing_drawn_is_cut(open_page, runs, browser):
+    screen = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    open_page(runs["interception"], f"#node={made('interception').targets[2]}")
+    cut = browser.execute_script(
+        "return [...document.querySelectorAll('#curves text, #histogram text, #by-degree text, #by-degree circle')]"
+        ".filter((each) => { const box = each.getBBox(); const view = each.ownerSVGElement.viewBox.baseVal;"
+        " return box.x < 0 || box.y < 0 || box.x + box.width > view.width || box.y + box.height > view.height; })"
+        ".map((each) => each.textContent)"
+    )
+    assert cut == []
 
 
 def test_paper_shows_the_summary_first_and_no_controls(open_page, runs, browser):

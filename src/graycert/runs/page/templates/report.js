@@ -104,11 +104,11 @@
   const words = (x, y, text, anchor, kind) =>
     make("svg:text", { x, y, "text-anchor": anchor ?? "middle", class: kind ?? "" }, text);
 
-  // Axes with a scale from 0 to `right` and to 1 (as shares) or `top` (as counts).
-  function axes(right, ticks, top, below, beside) {
-    const frame = { left: 56, right: 620, up: 14, down: 290 };
+  // Axes with a scale from 0 to `right` and to 1 (as shares) or `top` (as counts), with room below 0 and above the top.
+  function axes(right, ticks, top, below, beside, room = 0) {
+    const frame = { left: 72, right: 620, up: 14, down: 290 };
     const x = (value) => frame.left + ((frame.right - frame.left) * (value + 0.5)) / (right + 1);
-    const y = (value) => frame.down - ((frame.down - frame.up) * value) / top;
+    const y = (value) => frame.down - ((frame.down - frame.up) * (value / top + room)) / (1 + 2 * room);
     const parts = ticks.map(([value, text]) => words(frame.left - 8, y(value) + 4, text, "end"));
     parts.push(...ticks.map(([value]) => line(frame.left, y(value), frame.right, y(value), "grid")));
     const step = Math.max(1, Math.ceil((right + 1) / 16));
@@ -195,10 +195,10 @@
     for (const [radius, some, others] of data.histogram) {
       const left = plain.x(radius + 1) - width / 2;
       const bar = (from, size, kind) => make("svg:rect", {
-        x: left, width, y: plain.y(from + size), height: plain.y(from) - plain.y(from + size), class: kind });
+        x: left, width, y: plain.y(from + size), height: plain.y(from) - plain.y(from + size), class: kind,
+      }, make("svg:title", {}, `radius ${radius < 0 ? "none" : radius}: ${size}`));
       const kind = radius >= state.rho ? "bar reached" : "bar";
       parts.push(bar(0, others, kind), bar(others, some, `${kind} entire`));
-      parts.push(make("svg:title", {}, `radius ${radius}`));
     }
     const told = data.histogram.map(([radius, some, others]) => `${radius < 0 ? "none" : radius}: ${some + others}`);
     byId("histogram").replaceChildren(drawing(640, 340, say`Targets by radius: ${told.join(", ")}`, ...parts));
@@ -207,7 +207,7 @@
     const top = Math.max(1, ...data.by_degree.map(([, radius]) => radius));
     const large = Math.max(...data.by_degree.map(([, , number]) => number));
     const degrees = axes(lows.length - 1, counts(top), top, (place) => lows[place] < 2 ? lows[place]
-      : `${lows[place]}–${2 * lows[place] - 1}`, `in-degree of the ${one}`);
+      : `${lows[place]}–${2 * lows[place] - 1}`, `in-degree of the ${one}`, 0.08);
     for (const [low, radius, number] of data.by_degree) {
       degrees.parts.push(make("svg:circle", {
         cx: degrees.x(lows.indexOf(low)), cy: degrees.y(Math.max(radius, 0)), r: 3 + 13 * Math.sqrt(number / large),
@@ -266,7 +266,7 @@
     byId("rows").replaceChildren(...shown.map((row) => make("tr", { class: row === state.chosen ? "chosen" : null },
       ...COLUMNS.map((each, place) => (place === 0
         ? make("th", { scope: "row" }, make("a", { href: link(row) }, own(each.text(row))))
-        : make("td", { class: ["prediction", "label"].includes(each.key) ? "words" : null }, own(each.text(row))))))));
+        : make("td", { class: ["prediction", "label", "radius"].includes(each.key) ? "words" : null }, own(each.text(row))))))));
     const few = data.total > data.shown ? say` (the weakest ${whole(data.shown)} of ${whole(data.total)} are on this page)` : "";
     byId("found").textContent = say`${whole(state.found.length)} of ${whole(data.shown)} targets${few}, page ${
       state.page + 1} of ${whole(pages)}${state.sort ? "" : ", weakest first"}`;
