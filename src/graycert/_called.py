@@ -69,7 +69,7 @@ class Called:
             for kind, text in self.kinds.items()
             for ours, theirs in zip(FORMS[kind], _words(kind, text), strict=True)
         }
-        return {**found, "targets": found["nodes"]} if "nodes" in found else found
+        return {**found, "target": found["node"], "targets": found["nodes"]} if "nodes" in found else found
 
     def say(self, text: str) -> str:
         """Return a sentence in the words of readers; what stands between backticks is left as it is."""

@@ -9,13 +9,15 @@ import pytest
 import graycert
 from graycert._called import Called
 from graycert.runs.brief import brief_summary
+from graycert.runs.compare import compare
+from graycert.runs.comparison_page import comparison_page
 from graycert.runs.decision import decision
 from graycert.runs.page import render_document, render_report
 from graycert.runs.store import load_run
 from graycert.runs.view import report_view
 from graycert.runs.words import statement
 from support.certificates import small_certificates
-from support.every_smoothing import CASES, made
+from support.every_smoothing import CASES, certify_case, made
 
 WORDS = Called.of(
     {
@@ -26,7 +28,7 @@ WORDS = Called.of(
         "structure": "who pays whom",
     }
 )
-OURS = re.compile(r"\b(nodes?|targets|features|predictions?)\b(?![-.])")
+OURS = re.compile(r"\b(nodes?|targets?|features|predictions?)\b(?![-.])")
 
 
 def with_words(certificates):
@@ -65,6 +67,34 @@ def test_pages_and_summaries_have_no_other_word(case):
     assert "whatever" not in brief_summary(certificates) or "account" in brief_summary(certificates)
 
 
+def test_two_runs_are_compared_in_the_words_of_both():
+    before = made("interception")
+    after = certify_case("interception", smoothing=graycert.InterceptionSmoothing(p_delete=0.8, p_ablate=0.8))
+    page = comparison_page(with_words(before), with_words(after), names=("nodes", "targets"))
+    assert page.title == "Two runs: nodes and targets"
+    assert [each.title for each in page.sections][2] == "How many of all its accounts each run certifies"
+    settings = page.sections[-1].tables
+    for text in {*texts_of(page), str(compare(with_words(before), with_words(after)))} - set(texts_of(settings)):
+        sentence = text.split("Settings that differ")[0]
+        sentence = re.sub("node [0-9]+|^(Two runs: )?nodes and targets|^(nodes|targets): |^nodes .down.*", "", sentence)
+        assert sentence in {"nodes", "targets"} or not OURS.search(sentence), text
+    mixed = comparison_page(with_words(before), after, names=("one", "other"))
+    assert mixed.sections[2].title == "How many of all its targets each run certifies"
+
+
+def test_pictures_have_the_words_of_readers():
+    from matplotlib.figure import Figure
+
+    certificates = with_words(made("interception"))
+    left, right = Figure().subplots(1, 2)
+    certificates.plot(left)
+    certificates.plot_target(int(certificates.targets[int(certificates.radius.argmin())]), right)
+    labels = [each.get_text() for each in left.get_legend().get_texts()]
+    assert "from its own entries alone" in labels
+    for axes in (left, right):
+        assert not OURS.search(f"{axes.get_xlabel()} {axes.get_ylabel()}")
+
+
 def test_names_keep_their_words(tmp_path):
     names = np.array(["node", "edges", "the features", "targets", "prediction", "the graph structure"])
     certificates = with_words(
@@ -82,7 +112,7 @@ def test_names_keep_their_words(tmp_path):
     assert "Decision: 'node'" in said or "Decision: 'edge'" in said
     assert "'account'" not in said
     explained = certificates.explain("targets")
-    assert explained.startswith("Target targets (account ")
+    assert explained.startswith("Account targets (index ")
     folder = certificates.save(tmp_path / "run")
     assert graycert.runs.load_run(folder).setup.provenance["called"] == dict(WORDS.kinds)
 

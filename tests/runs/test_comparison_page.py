@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import graycert
+from graycert._called import Called
 from graycert.errors import InvalidParameterError
 from graycert.runs.comparison_page import comparison_page
 from graycert.runs.page import render_document
@@ -57,6 +58,7 @@ def test_many_radii_are_told_apart_by_their_size():
 
     class Found:
         before = after = side
+        called = Called()
 
     grid = page._moves(Found, NAMES)
     words = ["none", "0", "1 to 2", "3 to 9", "10 to 29", "30 to 99", "100 to 299", "300 to 499", "whole field"]

@@ -106,7 +106,7 @@ def test_every_target_of_every_smoothing_is_explained(case):
     for row, node in enumerate(c.targets.tolist()):
         text = c.explain(f"node {node}")
         assert text == c.explain(node)
-        assert text.startswith(f"Target node {node} (node {node})\n")
+        assert text.startswith(f"Target node {node} (index {node})\n")
         name = c.setup.class_names[c.prediction[row]]
         assert f"Prediction: '{name}'." in text or c.radius[row] < 0
         if c.whole_field[row]:

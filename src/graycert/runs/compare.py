@@ -2,16 +2,18 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graycert._called import Called
 from graycert._types import IntArray, TextArray
 from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError
 from graycert.metrics.ratios import certified_accuracy, certified_ratio
+from graycert.runs.called import called_of
 from graycert.runs.shares import percent
 from graycert.setup_file import config_text, stored_arrays
 
@@ -43,10 +45,10 @@ class Side:
     whole_field: NDArray[np.bool_]
     counts: Mapping[str, tuple[int, int]]
 
-    def told(self, row: int) -> str:
+    def told(self, row: int, called: Called) -> str:
         """Say what is known of a target."""
         if self.radius[row] < 0:
-            return "no prediction"
+            return called.say("no prediction")
         return f"{self.predicted[row]}, {'whole field' if self.whole_field[row] else f'radius {self.radius[row]}'}"
 
 
@@ -61,6 +63,7 @@ class Comparison:
         after: What the second result says of them.
         notes: In words, how targets were matched, and what is left out.
         settings: Settings that differ: name, value before, value after; None where there is none.
+        called: What readers of both call the parts of a graph.
     """
 
     targets: TextArray
@@ -69,6 +72,7 @@ class Comparison:
     after: Side
     notes: tuple[str, ...]
     settings: tuple[tuple[str, Any, Any], ...]
+    called: Called = field(default_factory=Called)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -100,12 +104,12 @@ class Comparison:
 
     def __str__(self) -> str:
         """Say it in words, with the targets whose radius changed most."""
-        total, counts = self.targets.size, self.counts
-        parts = [f"{total:,} targets are in both: {', '.join(f'{counts[each]:,} {each}' for each in CHANGES)}."]
-        parts += ["\n".join(self.notes)] if self.notes else []
+        total, counts, say = self.targets.size, self.counts, self.called.say
+        parts = [say(f"{total:,} targets are in both: {', '.join(f'{counts[each]:,} {each}' for each in CHANGES)}.")]
+        parts += [say("\n".join(self.notes))] if self.notes else []
         names = _both(self.before, self.after)
         pairs = [(name, percent(*self.before.counts[name]), percent(*self.after.counts[name])) for name in names]
-        parts.append("\n".join(f"{name}: {first} -> {second}" for name, first, second in pairs))
+        parts.append("\n".join(f"{say(name)}: {first} -> {second}" for name, first, second in pairs))
         parts += [text for each in CHANGES[:3] if (text := self._listed(each))]
         lines = [f"  {name}: {value_in_words(a)} -> {value_in_words(b)}" for name, a, b in self.settings]
         parts.append("\n".join(["Settings that differ:", *lines] if lines else ["No setting differs."]))
@@ -117,11 +121,11 @@ class Comparison:
         if not rows.size:
             return ""
         told = [
-            f"  {self.targets[row]}: {self.before.told(row)} -> {self.after.told(row)}"
+            f"  {self.targets[row]}: {self.before.told(row, self.called)} -> {self.after.told(row, self.called)}"
             for row in rows[:_SHOWN_TARGETS].tolist()
         ]
         more = [f"  and {rows.size - _SHOWN_TARGETS:,} more"] if rows.size > _SHOWN_TARGETS else []
-        return "\n".join([f"{change.capitalize()}:", *told, *more])
+        return "\n".join([self.called.say(f"{change.capitalize()}:"), *told, *more])
 
 
 def compare(before: Certificates, after: Certificates) -> Comparison:
@@ -158,7 +162,14 @@ def compare(before: Certificates, after: Certificates) -> Comparison:
         after=sides[1],
         notes=tuple(notes),
         settings=tuple(differing_settings(before, after)),
+        called=_called(before, after),
     )
+
+
+def _called(before: Certificates, after: Certificates) -> Called:
+    """Return the words of both results; none where they differ."""
+    first, second = called_of(before), called_of(after)
+    return first if first == second else Called()
 
 
 def _refuse_incomparable(before: Certificates, after: Certificates) -> None:

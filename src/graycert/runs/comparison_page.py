@@ -1,5 +1,7 @@
 """Two results on one page: what became of the targets that both have, drawn and told."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from graycert.certificates import Certificates
@@ -29,7 +31,7 @@ def comparison_page(before: Certificates, after: Certificates, *, names: tuple[s
         InvalidParameterError: If the two cannot be compared.
     """
     found = compare(before, after)
-    counts = found.counts
+    counts, say = found.counts, found.called.say
     told = ", ".join(f"{counts[each]:,} {each}" for each in CHANGES)
     sides = tuple(zip(names, (before, after), strict=True))
     changed = tuple(table for each in CHANGES[:3] if (table := _changed(found, each)) is not None)
@@ -40,18 +42,18 @@ def comparison_page(before: Certificates, after: Certificates, *, names: tuple[s
             Section(
                 title="What changed",
                 paragraphs=(
-                    f"{found.targets.size:,} targets are in both runs: {told}.",
-                    *(each for each in found.notes if not each.startswith("NOT SOUND")),
+                    say(f"{found.targets.size:,} targets are in both runs: {told}."),
+                    *(say(each) for each in found.notes if not each.startswith("NOT SOUND")),
                 ),
-                tables=(("Shares of the targets of both", _shares(found, names)),),
+                tables=((say("Shares of the targets of both"), _shares(found, names)),),
             ),
             Section(title="From radius to radius", grid=_moves(found, names)),
             Section(
-                title="How many of all its targets each run certifies",
-                paragraphs=[f"{name}: {claim(c, 1)[0]}" for name, c in sides],
-                curves=_curves(sides),
+                title=say("How many of all its targets each run certifies"),
+                paragraphs=[f"{name}: {say(claim(c, 1)[0])}" for name, c in sides],
+                curves=_curves(sides, say),
             ),
-            *([Section(title="Which targets changed", tables=changed)] if changed else []),
+            *([Section(title=say("Which targets changed"), tables=changed)] if changed else []),
             Section(
                 title="What the two were made from",
                 paragraphs=() if found.settings else ("No setting differs.",),
@@ -63,8 +65,9 @@ def comparison_page(before: Certificates, after: Certificates, *, names: tuple[s
 
 def _shares(found: Comparison, names: tuple[str, str]) -> Table:
     shown = [each for each in found.before.counts if each in found.after.counts]
-    rows = tuple((each, percent(*found.before.counts[each]), percent(*found.after.counts[each])) for each in shown)
-    return Table(columns=("targets", *names), rows=rows)
+    say = found.called.say
+    rows = tuple((say(each), percent(*found.before.counts[each]), percent(*found.after.counts[each])) for each in shown)
+    return Table(columns=(say("targets"), *names), rows=rows)
 
 
 def _moves(found: Comparison, names: tuple[str, str]) -> Grid:
@@ -78,8 +81,10 @@ def _moves(found: Comparison, names: tuple[str, str]) -> Grid:
     return Grid(
         columns=(f"{names[0]} (down), {names[1]} (across)", *words),
         rows=tuple((word, tuple(row)) for word, row in zip(words, table.tolist(), strict=True)),
-        note="Targets of both by certified radius. Above the diagonal of equal radii the second run certifies more, "
-        "below it less, if the prediction is the same.",
+        note=found.called.say(
+            "Targets of both by certified radius. Above the diagonal of equal radii the second run certifies more, "
+            "below it less, if the prediction is the same."
+        ),
     )
 
 
@@ -100,7 +105,7 @@ def _place(side: Side, starts: list[int]) -> "np.typing.NDArray[np.int64]":
     return np.where(side.whole_field, len(starts) + 1, rows)
 
 
-def _curves(sides: tuple[tuple[str, Certificates], ...]) -> Curves:
+def _curves(sides: tuple[tuple[str, Certificates], ...], say: Callable[[str], str]) -> Curves:
     looked = [c.setup.max_radius for _, c in sides if c.setup.max_radius is not None]
     last = min([*looked, max(1, *(int(c.radius.max()) for _, c in sides)) + 1])
     shares = tuple(
@@ -112,7 +117,9 @@ def _curves(sides: tuple[tuple[str, Certificates], ...]) -> Curves:
     )
     unit = sides[0][1].setup.threat.unit
     return Curves(
-        names=tuple(name for name, _ in sides), shares=shares, beside=f"ρ: hostile {unit}; the whole field included"
+        names=tuple(name for name, _ in sides),
+        shares=shares,
+        beside=say(f"ρ: hostile {unit}; the whole field included"),
     )
 
 
@@ -122,11 +129,13 @@ def _changed(found: Comparison, change: str) -> tuple[str, Table] | None:
         return None
     rows = rows[np.argsort(-np.abs(found.after.radius[rows] - found.before.radius[rows]), kind="stable")]
     cells = tuple(
-        (str(found.targets[row]), found.before.told(row), found.after.told(row)) for row in rows[:MOST_TARGETS].tolist()
+        (str(found.targets[row]), *(side.told(row, found.called) for side in (found.before, found.after)))
+        for row in rows[:MOST_TARGETS].tolist()
     )
     rest = rows.size - len(cells)
     note = f"{rest:,} more: `graycert compare` with `--out` writes all of them." if rest > 0 else ""
-    return change.capitalize(), Table(columns=("target", "before", "after"), rows=cells, note=note)
+    say = found.called.say
+    return say(change.capitalize()), Table(columns=(say("target"), "before", "after"), rows=cells, note=note)
 
 
 def _settings(found: Comparison, names: tuple[str, str]) -> Table:

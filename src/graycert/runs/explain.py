@@ -66,8 +66,7 @@ def row_of(c: Certificates, node: int | str) -> int:
 
 
 def _who(c: Certificates, row: int) -> str:
-    name = "" if c.node_ids is None else f" {c.node_ids[row]}"
-    return f"Target{name} (node {c.targets[row]})"
+    return f"Target {c.targets[row]}" if c.node_ids is None else f"Target {c.node_ids[row]} (index {c.targets[row]})"
 
 
 def predicted_in_words(c: Certificates, row: int) -> str:

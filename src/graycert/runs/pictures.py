@@ -35,6 +35,7 @@ def new_axes(ax: "Axes | None") -> "Axes":
 def plot(c: Certificates, ax: "Axes | None" = None) -> "Axes":
     """Do the work of `Certificates.plot`."""
     ax, rows, total = new_axes(ax), shown_rows(c), max(len(c), 1)
+    say = called_of(c).say
     from matplotlib.ticker import MaxNLocator
 
     last = rows[-1]["radius"]
@@ -57,11 +58,10 @@ def plot(c: Certificates, ax: "Axes | None" = None) -> "Axes":
         )
         for (label, count), line in zip(levels, ("-.", (0, (1, 2)), (0, (4, 2, 1, 2, 1, 2))), strict=True):
             if count is not None:
-                ax.axhline(count / found.total.targets, color=VERMILION, linestyle=line, linewidth=1, label=label)
+                ax.axhline(count / found.total.targets, color=VERMILION, linestyle=line, linewidth=1, label=say(label))
     ax.set_xlim(-0.5, last + 0.5)
     ax.set_ylim(0.0, 1.02)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    say = called_of(c).say
     ax.set_xlabel(say(f"radius ρ: number of hostile {c.setup.threat.unit}"))
     ax.set_ylabel(say("share of the targets"))
     if not c.setup.the_rule.is_sound:
@@ -76,7 +76,11 @@ def plot_target(c: Certificates, node: int | str, ax: "Axes | None" = None) -> "
     ax = new_axes(ax)
     name = str(c.targets[row]) if c.node_ids is None else str(c.node_ids[row])
     radius = int(c.radius[row])
-    said = "no prediction" if radius < 0 else f"'{class_word(c, int(c.prediction[row]))}', radius {radius}"
+    said = (
+        called_of(c).say("no prediction")
+        if radius < 0
+        else f"'{class_word(c, int(c.prediction[row]))}', radius {radius}"
+    )
     ax.set_title(f"{name}: {said}", parse_math=False)
     if c.delta_upper is None:
         _votes(c, row, ax)

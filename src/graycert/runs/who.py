@@ -179,9 +179,9 @@ def rows_of(found: ProtectFirst) -> list[tuple[str, ...]]:
 def note(found: ProtectFirst) -> str:
     """Return the line that explains the table of nodes."""
     return (
-        "A node limits a target if it is in the smallest set of hostile nodes, as far as is known, against which the "
-        f"target is not certified ({found.limited:,} of {found.num_targets:,} targets have one). Whether these nodes "
-        "could change the prediction is not said."
+        "What a node limits: targets that are not certified against a set of hostile nodes with it among them, the "
+        f"smallest such set as far as is known ({found.limited:,} of {found.num_targets:,} targets have one). Whether "
+        "these nodes could change the prediction is not said."
     )
 
 
