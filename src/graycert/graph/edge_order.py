@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from graycert._types import BoolArray
 
 
-def order_by_target(edges: NDArray[Any], *, num_nodes: int) -> NDArray[np.signedinteger] | None:
+def order_by_target(
+    edges: NDArray[Any] | tuple[NDArray[Any], NDArray[Any]], *, num_nodes: int
+) -> NDArray[np.signedinteger] | None:
     """Return where each edge stands among the columns, in the order by (target, source); equal ones in their order.
 
     Args:
-        edges: Integers, shape (2, num_edges), row 0 = source, entries in [0, num_nodes).
+        edges: Integers, shape (2, num_edges), or two of shape (num_edges,): sources, then targets, in [0, num_nodes).
         num_nodes: Number of nodes.
 
     Returns:

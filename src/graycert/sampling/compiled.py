@@ -172,7 +172,8 @@ class CompiledEngine:
                     places = np.flatnonzero(chunks == first)
                     keep = partial(_keep, found[:, cut.rows], places, numbers[places] - first)
                     tile.scores(first, coins, keep)
-        return torch.from_numpy(found + self.skip_logits)
+        found += self.skip_logits
+        return torch.from_numpy(found)
 
     @property
     def plan(self) -> DrawingPlan:
@@ -193,15 +194,12 @@ class CompiledEngine:
         return self._made.plans[asked]
 
     def _fixed_bytes(self) -> int:
-        votes = 16 * self.skip_logits.size  # of both purposes
-        return (
-            votes
-            + sum(
-                each.nbytes
-                for each in (self.graph.indptr, self.graph.sources, self.table, self.skip_logits, self.targets)
-            )
-            + (0 if self.graph.weights is None else self.graph.weights.nbytes)
-        )
+        arrays = [self.graph.indptr, self.graph.sources, self.graph.weights, self.table, self.targets]
+        if self.skip_logits.any():  # zeros that are only read take no memory
+            arrays.append(self.skip_logits)
+        coins = ((self.smoothing.p_delete, self.graph.sources), (self.smoothing.p_ablate, self.graph.indptr))
+        thresholds = sum(8 * each.size for probability, each in coins if not isinstance(probability, float))
+        return thresholds + sum(each.nbytes for each in arrays if each is not None)
 
     def kernels(self) -> tuple[Callable[..., None], ...]:
         """Return all kernels that this engine needs."""
@@ -288,7 +286,7 @@ def build_compiled_engine(
     graph = InEdges.of(edges, num_nodes=num_nodes, self_loops=sums == {True}, weights=edge_weights)
     table = np.concatenate([project(start, x), project(start, token.unsqueeze(0).contiguous())])
     check_magnitudes(table, layers, graph)
-    skip: Any = torch.zeros(targets.size, layers[-1].width_out) if skip_logits is None else skip_logits
+    skip: Any = np.zeros((targets.size, layers[-1].width_out), dtype=np.float32)
     kinds = (layer.aggregation for layer in layers)
     names = " + ".join(f"weighted {kind.label}" if kind.weighted else kind.label for kind in kinds)
     return CompiledEngine(
@@ -296,7 +294,7 @@ def build_compiled_engine(
         graph=graph,
         table=table,
         targets=np.array(targets, dtype=np.int64),
-        skip_logits=np.ascontiguousarray(skip.numpy(), dtype=np.float32),
+        skip_logits=skip if skip_logits is None else np.ascontiguousarray(skip_logits.numpy(), dtype=np.float32),
         smoothing=smoothing,
         name=f"compiled kernels ({names})",
         memory=memory,

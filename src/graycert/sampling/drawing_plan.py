@@ -47,7 +47,7 @@ class DrawingPlan:
     Args:
         cuts: One after another, they are all targets.
         budget: Bytes that were to be kept to.
-        fixed_bytes: What lies in memory throughout: graph, projected rows, votes.
+        fixed_bytes: What lies in memory throughout: graph and projected rows. Votes are results, and counted there.
         num_threads: Threads that it is for.
     """
 
@@ -150,8 +150,8 @@ def part_bytes(layers: Sequence[Layer], field: LayeredField, *, table_width: int
     """Return what a field takes with all that no draw changes, and what is needed besides to make it."""
     n, edges, messages = field.nodes.size, field.edge_ids.size, field.sources.size
     coins = n + (edges if needs_degrees(layers) else messages)
-    taken = 24 * n + 8 * edges + 4 * messages + 16 * coins + 4 * (n + 1) * table_width + field.weights.nbytes
-    receivers, making = int(field.sizes[1]), 16 * edges
+    taken = 24 * n + 8 * edges + 4 * messages + 8 * coins + 4 * (n + 1) * table_width + field.weights.nbytes
+    receivers, making = int(field.sizes[1]), 0
     match layers[0].aggregation:
         case Attention(channels=channels) as attention:
             per_head = 2 * messages + 3 * receivers + (n + 1) * channels

@@ -1,11 +1,16 @@
 """The receptive field of the targets, numbered so that every layer computes a prefix of it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graycert._types import Float32Array, IntArray
+from graycert._types import BoolArray, Float32Array, IntArray
+from graycert.graph.edge_order import order_by_target
+
+_AT_ONCE = 2**20  # edges that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +46,12 @@ class InEdges:
 
     Args:
         indptr: int64 (num_nodes + 1,).
-        sources: int64 (num_edges,).
+        sources: int32 where node numbers fit, else int64, (num_edges,).
         weights: float32 (num_edges,), or None where edges have none.
     """
 
     indptr: IntArray
-    sources: IntArray
+    sources: NDArray[np.signedinteger]
     weights: Float32Array | None = None
 
     @classmethod
@@ -55,13 +60,16 @@ class InEdges:
     ) -> "InEdges":
         """Sort the edges; ``self_loops`` tells whether they are messages (else convolutions add their own)."""
         source, target = edge_index
-        kept = np.flatnonzero((source != target) | self_loops)
-        order = kept[np.lexsort((source[kept], target[kept]))]
-        counts = np.bincount(target[kept], minlength=num_nodes)
+        if not self_loops and bool((source == target).any()):
+            kept = source != target
+            source, target, weights = source[kept], target[kept], None if weights is None else weights[kept]
+        order = order_by_target((source, target), num_nodes=num_nodes)
+        counts = np.bincount(target, minlength=num_nodes)
+        index = np.int32 if num_nodes <= np.iinfo(np.int32).max else np.int64
         return cls(
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            source[order].astype(np.int64),
-            None if weights is None else weights[order],
+            (source if order is None else source[order]).astype(index),
+            weights if weights is None or order is None else weights[order],
         )
 
     @property
@@ -76,6 +84,13 @@ class InEdges:
         places += np.arange(places.size)
         return degrees, places
 
+    def runs_of(self, nodes: IntArray) -> Iterator[slice]:
+        """Split nodes into runs with about as many in-edges as are looked at together, or one node."""
+        filled = np.cumsum(self.indptr[nodes + 1] - self.indptr[nodes])
+        wanted = np.arange(_AT_ONCE, filled[-1] if filled.size else 0, _AT_ONCE)
+        cuts = np.unique(np.concatenate([[0], np.searchsorted(filled, wanted, side="right"), [nodes.size]]))
+        yield from (slice(int(low), int(high)) for low, high in pairwise(cuts))
+
 
 def layered_field(graph: InEdges, targets: IntArray, *, num_layers: int) -> LayeredField:
     """Return the field of distinct ``targets`` for k = ``num_layers`` steps."""
@@ -84,20 +99,28 @@ def layered_field(graph: InEdges, targets: IntArray, *, num_layers: int) -> Laye
     position[targets] = np.arange(targets.size)
     found, sizes = [targets], [targets.size]
     for _ in range(num_layers):
-        near = np.unique(graph.sources[graph.into(found[-1])[1]])
-        near = near[position[near] < 0]
+        reached: BoolArray = np.zeros(num_nodes, dtype=np.bool_)
+        for run in graph.runs_of(found[-1]):
+            reached[graph.sources[graph.into(found[-1][run])[1]]] = True
+        near = np.flatnonzero(reached & (position < 0))
         position[near] = sizes[-1] + np.arange(near.size)
         found.append(near)
         sizes.append(sizes[-1] + near.size)
     nodes = np.concatenate(found)
-    degrees, edges = graph.into(nodes)
-    indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-    edge_ids = graph.sources[edges]
-    weights = np.empty(0, dtype=np.float32) if graph.weights is None else graph.weights[edges]
-    del edges
-    sources = position[edge_ids[: indptr[sizes[-2]]]].astype(np.int32)
-    edge_ids *= num_nodes
-    edge_ids += np.repeat(nodes, degrees)
+    indptr = np.concatenate([[0], np.cumsum(graph.indptr[nodes + 1] - graph.indptr[nodes])]).astype(np.int64)
+    edge_ids = np.empty(int(indptr[-1]), dtype=np.int64)
+    sources = np.empty(int(indptr[sizes[-2]]), dtype=np.int32)
+    weights = np.empty(0 if graph.weights is None else edge_ids.size, dtype=np.float32)
+    for run in graph.runs_of(nodes):
+        degrees, edges = graph.into(nodes[run])
+        part, senders = slice(int(indptr[run.start]), int(indptr[run.stop])), graph.sources[edges]
+        edge_ids[part] = senders
+        edge_ids[part] *= num_nodes
+        edge_ids[part] += np.repeat(nodes[run], degrees)
+        needed = sources[part]  # as many as still matter
+        needed[:] = position[senders[: needed.size]]
+        if graph.weights is not None:
+            weights[part] = graph.weights[edges]
     return LayeredField(
         nodes=nodes,
         sizes=np.array(sizes[::-1], dtype=np.int64),

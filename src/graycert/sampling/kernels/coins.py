@@ -69,7 +69,7 @@ class CoinKeys(NamedTuple):
         keys = id_keys(ids, stream.key(kind, "id"))
         values = probability_of(probability, ids)
         if isinstance(values, float):
-            thresholds = np.full(ids.size, interception_threshold(values))
+            thresholds = np.broadcast_to(np.int64(interception_threshold(values)), ids.shape)  # one number, not many
         else:
             thresholds = interception_thresholds(values)
         return cls(stream.key(kind, "sample"), keys, thresholds)
