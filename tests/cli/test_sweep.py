@@ -41,7 +41,7 @@ def arguments(graph, out, *more):
         (("--sampler", "grid"), "`sampler` must be one of 'random', 'nsga2', 'tpe', got 'grid'"),
         (("--max-epochs", "0"), "`max_epochs` must be greater than or equal to 1, got '0'"),
         (("--learning-rate", "0"), "`learning_rate` must be greater than 0, got '0'"),
-        (("--workers", "0"), "`workers` must be >= 1, got 0"),
+        (("--workers", "0"), "`workers` must be greater than or equal to 1, got '0'"),
         (("--alpha", "1"), "`alpha` must be in (0, 1), got 1.0"),
         (("--out", "/proc/sweep"), "`--out` must be writable"),
         (("--graph", "nowhere.npz"), "nowhere.npz"),

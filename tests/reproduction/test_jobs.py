@@ -4,9 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,8 +29,10 @@ from graycert.reproduction.settings import (
     SparseTraining,
     TrainingSettings,
 )
+from graycert.reproduction.workers import Workers
 from support.commands import write_graph
 from support.sweep_jobs import Paraboloid
+from support.sweep_processes import TWO, wait_until
 from support.toy_kind import PlaceJob, SlowJob, SquareJob
 
 
@@ -183,20 +184,20 @@ def test_every_job_is_done_once_and_a_failed_one_does_not_stop_the_others(tmp_pa
     counts = tmp_path / "counts"
     jobs = [CountedJob(file=str(counts), number=number) for number in (1, 13, 2, 1, 3)]
     told = []
-    failed = run_jobs(jobs, tmp_path / "lab", num_workers=1, say=told.append)
+    failed = run_jobs(jobs, tmp_path / "lab", say=told.append)
     assert failed == {jobs[1]: "ValueError: thirteen"}
     assert "thirteen" in told[0]
     results = Results(tmp_path / "lab" / "results")
     assert [int(results[each]["square"]) for each in (jobs[0], jobs[2], jobs[4])] == [1, 4, 9]
-    run_jobs(jobs, tmp_path / "lab", num_workers=1)
+    run_jobs(jobs, tmp_path / "lab")
     assert sorted(counts.read_text().split()) == ["1", "13", "13", "2", "3"]
 
 
 @pytest.mark.processes
 def test_workers_give_what_one_process_gives(graph, tmp_path):
     jobs = [job(graph, smoothing=interception(p_ablate=p_ablate)) for p_ablate in (0.6, 0.7)]
-    assert run_jobs(jobs, tmp_path / "two", num_workers=2) == {}
-    run_jobs(jobs, tmp_path / "one", num_workers=1)
+    assert run_jobs(jobs, tmp_path / "two", execution=TWO) == {}
+    run_jobs(jobs, tmp_path / "one")
     for each in jobs:
         one, two = (Results(tmp_path / name / "results")[each] for name in ("one", "two"))
         assert one.keys() == two.keys()
@@ -227,7 +228,7 @@ def test_settings_load_without_torch():
 def test_a_worker_keeps_its_lab_and_is_one_thread(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     jobs = [PlaceJob(number=number) for number in range(12)]
-    assert run_jobs(jobs, tmp_path, num_workers=2) == {}
+    assert run_jobs(jobs, tmp_path, execution=TWO) == {}
     found = [Results(tmp_path / "results")[job] for job in jobs]
     processes = {int(each["process"]) for each in found}
     assert 1 <= len(processes) <= 2
@@ -238,7 +239,7 @@ def test_a_worker_keeps_its_lab_and_is_one_thread(tmp_path, monkeypatch):
 
 def test_a_job_that_kills_its_workers_is_found_out(tmp_path):
     jobs = [Paraboloid(x=x, y=0.5, kills_above=0.8) for x in (0.1, 0.2, 0.9, 0.3)]
-    failed = run_jobs(jobs, tmp_path, num_workers=2)
+    failed = run_jobs(jobs, tmp_path, execution=TWO)
     assert failed == {jobs[2]: "WorkerDied: 3 workers were killed with it (out of memory?)"}
     results = Results(tmp_path / "results")
     assert [job in results for job in jobs] == [True, True, False, True]
@@ -248,7 +249,7 @@ def test_a_job_that_kills_its_workers_is_found_out(tmp_path):
 def test_workers_that_are_killed_whatever_they_do_are_told_and_what_was_done_is_kept(tmp_path, num_workers):
     jobs = [Paraboloid(x=x, y=0.5, kills_above=0.4) for x in (0.1, 0.6, 0.7, 0.8, 0.9, 1.0)]
     with pytest.raises(GraycertError, match=r"again and again .* What was done is kept: run the command again"):
-        run_jobs(jobs, tmp_path, num_workers=num_workers)
+        run_jobs(jobs, tmp_path, execution=replace(TWO, workers=num_workers))
     results = Results(tmp_path / "results")
     assert [job in results for job in jobs] == [True] + [False] * 5
 
@@ -262,7 +263,7 @@ def test_a_job_is_taken_when_a_worker_is_free_and_no_sooner(tmp_path):
             taken.append((number, len(done)))
             yield SquareJob(number=number)
 
-    computed = compute(chosen(), Lab(tmp_path), num_workers=2, backend=ThreadPoolExecutor)
+    computed = compute(chosen(), Lab(tmp_path), workers=Workers(kind="processes", number=2))
     with closing(computed):
         for job, failure in computed:
             assert failure is None
@@ -275,9 +276,10 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from graycert.reproduction.pool import run_jobs
+from support.sweep_processes import TWO, wait_until
 from support.toy_kind import SlowJob
 if __name__ == "__main__":
-    run_jobs([SlowJob(number=number) for number in range(40)], Path(sys.argv[1]), num_workers=2)
+    run_jobs([SlowJob(number=number) for number in range(40)], Path(sys.argv[1]), execution=TWO)
 """
 
 
@@ -286,14 +288,12 @@ if __name__ == "__main__":
 def test_what_was_done_is_kept_and_no_worker_outlives_its_parent(tmp_path, ending):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
     command = [sys.executable, str(program), str(tmp_path / "lab")]
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as parent:
         results = Results(tmp_path / "lab" / "results")
         jobs = [SlowJob(number=number) for number in range(40)]
-        patience = time.monotonic() + 300
-        while not any(job in results for job in jobs) and time.monotonic() < patience:
-            time.sleep(0.1)
+        wait_until(lambda: any(job in results for job in jobs))
         workers = psutil.Process(parent.pid).children(recursive=True)
         parent.send_signal(ending)
         parent.wait(300)

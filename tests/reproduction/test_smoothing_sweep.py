@@ -1,8 +1,6 @@
 """Sweeps over smoothing parameters: where trials lie, what they compute, and that they share what they can."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -126,7 +124,7 @@ def test_numbers_by_several_conclusions():
 def test_models_of_one_trial_are_removed_and_shared_ones_kept(graph, tmp_path, trials_per_training, kept):
     swept = sweep(graph, smoothed="ablation", trials_per_training=trials_per_training, num_trials=3)
     lab = Lab(tmp_path / "lab")
-    done = run_sweep(swept.as_sweep(lab, directory=tmp_path / "sweep"), backend=ThreadPoolExecutor)
+    done = run_sweep(swept.as_sweep(lab, directory=tmp_path / "sweep"))
     assert done.num_finished == 3
     models = tmp_path / "lab" / "models"
     assert len(list(models.glob("*.safetensors"))) == kept
@@ -137,7 +135,7 @@ def test_models_of_one_trial_are_removed_and_shared_ones_kept(graph, tmp_path, t
         assert table["seconds"][index] == float(results[job]["seconds"])
         for name, value in swept.numbers(results[job]).items():
             assert table[name][index] == pytest.approx(value, nan_ok=True, abs=0)
-    again = run_sweep(swept.as_sweep(lab, directory=tmp_path / "other"), backend=nullcontext)  # answered from the files
+    again = run_sweep(swept.as_sweep(lab, directory=tmp_path / "other"))  # answered from the files
     pd.testing.assert_frame_equal(pd.read_parquet(again.table), table, check_exact=True)
 
 
@@ -147,10 +145,10 @@ def test_a_sweep_that_several_figures_need_runs_once(graph, tmp_path):
     lab = Lab(tmp_path)
     few, many = sweep(graph, num_trials=2), sweep(graph, num_trials=3)
     told: list[str] = []
-    run_smoothing_sweeps([few, many, few], lab, num_workers=1, say=told.append)
+    run_smoothing_sweeps([few, many, few], lab, say=told.append)
     assert all(job in lab.results for job in many.jobs())
     assert len(list((tmp_path / "results" / "certify").iterdir())) == 3
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
-    run_smoothing_sweeps([few], lab, num_workers=1, say=told.append)  # nothing to do
+    run_smoothing_sweeps([few], lab, say=told.append)  # nothing to do
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
     assert told == []

@@ -26,6 +26,7 @@ class Paraboloid(Job):
     """
 
     job: ClassVar[str] = "paraboloid"
+    one_thread: ClassVar[bool] = False
 
     x: float
     y: float

@@ -11,16 +11,20 @@ from pathlib import Path
 
 import psutil
 
+from graycert.problem import Execution
 from graycert.reproduction.sweep import AdaptiveDesign, Budget, RandomDesign, Sweep
 from support.sweep_jobs import RANGES, toy_sweep
 
 PROGRAM = """
 import sys
+from graycert.problem import Execution
 from graycert.reproduction.sweep import run_sweep
 from support.sweep_processes import logged_sweep
-run_sweep(logged_sweep(sys.argv[1], trials=int(sys.argv[2]), sampler=sys.argv[3]), workers=2, progress=True)
+sweep = logged_sweep(sys.argv[1], trials=int(sys.argv[2]), sampler=sys.argv[3])
+run_sweep(sweep, execution=Execution(backend="processes", workers=2), progress=True)
 assert "torch" not in sys.modules
 """
+TWO = Execution(backend="processes", workers=2)
 PATIENCE = 300.0  # seconds after which a process that should have done something is taken to hang
 
 

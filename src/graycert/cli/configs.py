@@ -53,8 +53,29 @@ NumLayers = Annotated[
     Count | None, IN_MODEL, Field(description="Message-passing steps. Default: 2, or those of the model.")
 ]
 
+Backend = Annotated[
+    Literal["threads", "processes", "dask"],
+    IN_MACHINE,
+    Field(description="What works: threads of this process, processes of this machine, or a Dask cluster."),
+]
+NumWorkers = Annotated[
+    Count | None,
+    IN_MACHINE,
+    Field(description="How many. Default: 1 with threads, else as many as there are cores, or Dask workers."),
+]
+Scheduler = Annotated[
+    str | None, IN_MACHINE, Field(description="Address of the Dask scheduler. Default: a cluster of this machine.")
+]
 
 InTables = Annotated[str | None, Parameter(group=GROUPS["Tables"])]
+
+
+class WorkersConfig(Config):
+    """Who works, where much is computed; see `graycert.cli.declared.workers`."""
+
+    backend: Backend = "processes"
+    workers: NumWorkers = None
+    scheduler: Scheduler = None
 
 
 class GraphConfig(Config):
@@ -269,21 +290,9 @@ class CertifyConfig(WeightsConfig):
         IN_MACHINE,
         Field(description="Targets per block; finished blocks are kept. Default: from the memory budget."),
     ] = None
-    backend: Annotated[
-        Literal["threads", "processes", "dask"],
-        IN_MACHINE,
-        Field(description="What works on blocks: this process, processes of this machine, or a Dask cluster."),
-    ] = "threads"
-    workers: Annotated[
-        Count | None,
-        IN_MACHINE,
-        Field(description="Blocks at once. Default: 1 with threads, else as many as there are cores, or Dask workers."),
-    ] = None
-    scheduler: Annotated[
-        str | None,
-        IN_MACHINE,
-        Field(description="Address of the Dask scheduler. Default: a cluster of this machine."),
-    ] = None
+    backend: Backend = "threads"
+    workers: NumWorkers = None
+    scheduler: Scheduler = None
     out: Annotated[
         str | None,
         Field(description="Run directory; an interrupted run goes on. Default: runs/certify-GRAPH-TIME."),
@@ -335,6 +344,9 @@ class TuneConfig(WeightsConfig):
     out: Annotated[
         str | None, Field(description="Folder; one that holds a tuning goes on. Default: runs/tune-GRAPH-TIME.")
     ] = None
+    backend: Backend = "threads"
+    workers: NumWorkers = None
+    scheduler: Scheduler = None
 
 
 class BoundsConfig(GraphConfig):

@@ -6,17 +6,21 @@ of the same name share one. This module is read for `--help`, so it loads no tor
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 from cyclopts import Parameter
 from pydantic import Field, create_model
 
 from graycert._parameters import Parameters
-from graycert.cli.configs import GROUPS, BoundsConfig, CertifyConfig, Config, TuneConfig
+from graycert.cli.configs import GROUPS, BoundsConfig, CertifyConfig, Config, TuneConfig, WorkersConfig
 from graycert.draws import DRAWS, AnyDraws, Draws, UntilDecided
 from graycert.errors import InvalidParameterError
 from graycert.smoothing import SMOOTHINGS, InterceptionSmoothing, Smoothing
 from graycert.threats import THREATS, NodeFeatureThreat, Threat
+
+if TYPE_CHECKING:
+    from graycert.cli.sweep_config import SweepConfig
+    from graycert.problem import Execution
 
 Kind = type[Parameters]
 ParametersT = TypeVar("ParametersT", bound=Parameters)
@@ -109,6 +113,13 @@ def bounded_threats() -> dict[str, type[Threat]]:
     """Return the threats that interception has bounds for and that a graph without a model can be attacked by."""
     claimed = [claim.threat for claim in InterceptionSmoothing.claims]
     return {name: THREATS[name] for name in claimed if name in THREATS}  # values per edge are those of a model
+
+
+def workers_of(config: "WorkersConfig | SweepConfig | TuneConfig") -> "Execution":
+    """Return who works, as the options say."""
+    from graycert.problem import Execution
+
+    return Execution(backend=config.backend, workers=config.workers, scheduler=config.scheduler)
 
 
 def every_kind() -> list[Kind]:

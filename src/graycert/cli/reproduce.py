@@ -1,17 +1,19 @@
 """`graycert reproduce`: the figures and tables of the paper, each with one command."""
 
-import os
 import textwrap
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from graycert.cli.configs import WorkersConfig
 from graycert.cli.console import Console, table
+from graycert.cli.declared import workers_of
 
 _NO_NEGATIVE = Parameter(negative=())
 _OUT = "runs/reproduce"
 _WIDTH = 110
+_WORKERS = WorkersConfig()
 
 
 def reproduce(
@@ -19,7 +21,7 @@ def reproduce(
     list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
     scale: Literal["small", "paper"] = "small",
     out: str = _OUT,
-    workers: int | None = None,
+    options: Annotated[WorkersConfig, Parameter(name="*")] = _WORKERS,
     data_root: str | None = None,
     check: Annotated[bool, _NO_NEGATIVE] = False,
     json: Annotated[bool, _NO_NEGATIVE] = False,
@@ -34,7 +36,7 @@ def reproduce(
         list_: Show all experiments, their setting, expected cost, and whether their graphs are at hand.
         scale: small leaves out what the experiment says; paper is the full size.
         out: Folder for figures, tables, trained models and single results.
-        workers: Processes that compute. Default: the number of processors.
+        options: Who computes.
         data_root: Folder with graph files; else GRAYCERT_DATA.
         check: Exit with status 1 if a claim of the paper does not agree.
         json: Print one JSON object instead of text.
@@ -43,18 +45,16 @@ def reproduce(
     console = Console(as_json=json, quiet=quiet)
     if list_ or not experiments:
         return _list(console, experiments, data_root)
-    from graycert._validation import check_integer
     from graycert.reproduction.catalogue import chosen
     from graycert.reproduction.reproduce import PAGE
     from graycert.reproduction.reproduce import reproduce as do
 
-    number = check_integer("workers", os.cpu_count() or 1 if workers is None else workers, at_least=1)
     outcomes = do(
         chosen(experiments),
         Path(out).expanduser(),
         scale=scale,
         data_root=data_root,
-        num_workers=number,
+        execution=workers_of(options),
         progress=console.progress,
         say=console.say,
     )

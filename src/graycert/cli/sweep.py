@@ -1,6 +1,5 @@
 """`graycert sweep`: how accurate and how robust can a model be, over many smoothing distributions?"""
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ from graycert.cli import graphs, models
 from graycert.cli.config_file import resolve, type_problem
 from graycert.cli.configs import GraphConfig, ModelConfig
 from graycert.cli.console import Console, about, table
+from graycert.cli.declared import workers_of
 from graycert.cli.places import default_run, shown, whole
 from graycert.cli.sweep_config import SweepConfig
 from graycert.errors import InvalidFileError, InvalidParameterError
@@ -53,7 +53,7 @@ def sweep(
     _check(settings)
     described = _described(settings)
     budget = _budget(settings)
-    workers = _workers(settings)
+    execution = workers_of(settings)
     out = _destination(settings)
     from graycert.reproduction.style import paper_style
 
@@ -62,7 +62,7 @@ def sweep(
     planned = _planned(settings, described, budget, out, console)
     from graycert.reproduction.sweep import run_sweep
 
-    result = run_sweep(planned, workers=workers, progress=console.progress, retry_failed=settings.retry_failed)
+    result = run_sweep(planned, execution=execution, progress=console.progress, retry_failed=settings.retry_failed)
     if not result.num_finished:
         reason = f"; the first says: {result.failed[0].error}" if result.failed else ""
         raise InvalidParameterError(f"no trial was finished, {len(result.failed)} failed{reason}.")
@@ -127,12 +127,6 @@ def _budget(config: SweepConfig) -> "Budget":
     from graycert.reproduction.sweep import Budget
 
     return Budget.parse(config.budget)
-
-
-def _workers(config: SweepConfig) -> int:
-    from graycert._validation import check_integer
-
-    return check_integer("workers", os.cpu_count() or 1 if config.workers is None else config.workers, at_least=1)
 
 
 def _destination(config: SweepConfig) -> Path:

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from pydantic import Field
 
-from graycert.cli.configs import Count, ModelConfig, Seed
+from graycert.cli.configs import Backend, Count, ModelConfig, NumWorkers, Scheduler, Seed
 
 
 class SweepConfig(ModelConfig):
@@ -35,7 +35,9 @@ class SweepConfig(ModelConfig):
         str, Field(description="Where trials lie: random, or nsga2 or tpe, which learn from the trials before.")
     ] = "random"
     budget: Annotated[str, Field(description='Trials in all ("200"), or a time for this call ("30min", "2h").')] = "200"
-    workers: Annotated[int | None, Field(description="Processes. Default: the number of processors.")] = None
+    backend: Backend = "processes"
+    workers: NumWorkers = None
+    scheduler: Scheduler = None
     out: Annotated[
         str | None,
         Field(description="Folder; one that holds a sweep goes on. Default: runs/sweep-GRAPH-TIME."),

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from graycert.cli import graphs, models, tune_votes
 from graycert.cli.config_file import resolve
 from graycert.cli.configs import NO_NEGATIVE, TuneConfig
 from graycert.cli.console import Console
-from graycert.cli.declared import bounded_threats, made, options_of, refuse_foreign, tune_config
+from graycert.cli.declared import bounded_threats, made, options_of, refuse_foreign, tune_config, workers_of
 from graycert.cli.node_files import read_masks
 from graycert.cli.places import claimed, default_run, shown
 from graycert.cli.training import train_model
@@ -69,6 +70,7 @@ def _run(config: TuneConfig, console: Console) -> int:
         "settings": _pairs("settings", config.settings),
         "training": _pairs("training", config.training),
         "edge_inputs": config.edge_inputs,
+        "execution": workers_of(config),
         **config.model_dump(include={"want", "sampler", "budget", "alpha", "seed", "num_layers"}),
     }
     out = destination(config)
@@ -132,16 +134,30 @@ def _model(config: TuneConfig, data: Any, split: Any, console: Console, *, train
             )
         return chosen.module, chosen.skip
 
-    def new() -> Any:
-        return models.new_model(config, split)
+    told = TuneConfig.model_validate(config.model_dump(include=set(TuneConfig.model_fields)))
+    return Trained(told, split, console), has_skip(models.new_model(config, split))
 
-    def trained(smoothing: Any) -> Any:
+
+@dataclass(frozen=True)
+class Trained:
+    """Trains a model under a smoothing as the options say, in this process or in another.
+
+    Args:
+        config: The options, but for those that `graycert.cli.declared` adds.
+        split: What to train on.
+        console: Told how it goes.
+    """
+
+    config: TuneConfig
+    split: Any
+    console: Console
+
+    def __call__(self, smoothing: Any) -> Any:
+        """Return a new model, trained."""
         under = {"train_p_delete": smoothing.p_delete, "train_p_ablate": smoothing.p_ablate}
-        module = new()
-        train_model(config.model_copy(update=under), module, split, console)
+        module = models.new_model(self.config, self.split)
+        train_model(self.config.model_copy(update=under), module, self.split, self.console)
         return module
-
-    return trained, has_skip(new())
 
 
 def _pairs(option: str, text: str | None) -> list[tuple[float, float]] | None:

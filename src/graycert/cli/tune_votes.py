@@ -18,7 +18,7 @@ from graycert.threats import NodeFeatureThreat
 if TYPE_CHECKING:
     from graycert.tuning import VotesTuning
 
-_OF_INTERCEPTION = ("want", "settings", "training", "sampler", "budget")
+_OF_INTERCEPTION = ("want", "settings", "training", "sampler", "budget", "backend", "workers", "scheduler")
 _TABLE, _WEIGHTS = "settings.csv", "model.safetensors"
 
 

@@ -70,8 +70,9 @@ class CertifyJob(Job):
         data = _sparsified(part.data, self.test_graph, targets, self.model)
         widest = min(self.conclusions, key=lambda each: each.min_distance)
         neediest = max(self.conclusions, key=lambda each: RULES[each.rule].needs == "predictions")
+        model, audit = self._audited(lab)
         certificates = graycert.certify(
-            lab.model(self.model),
+            model,
             data,
             targets=targets,
             smoothing=self._smoothing(lab),
@@ -80,6 +81,7 @@ class CertifyJob(Job):
             max_radius=self.max_radius,
             seed=self.model.seed if self.seed is None else self.seed,
             num_layers=self.model.num_layers,
+            audit=audit,
             execution=graycert.Execution(say=silent),  # a setting that certifies nothing is a result, not a warning
             **neediest.terms(),
         )
@@ -93,6 +95,11 @@ class CertifyJob(Job):
                 values["together"] = found.against_one_adversary(data, each.budgets).num_robust
             arrays |= {f"{each.name}/{name}": value for name, value in values.items()}
         return arrays
+
+    def _audited(self, lab: Lab) -> tuple[Any, Any]:
+        """Return the model, and a report that others of it share; None where `graycert.certify` audits by itself."""
+        usual = self.smoothing.name == "interception" and self.test_graph == "as it is"
+        return lab.audited(self.model, self.part) if usual else (lab.model(self.model), None)
 
     def _smoothing(self, lab: Lab) -> Any:
         """Return what the model is smoothed over."""

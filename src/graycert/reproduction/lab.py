@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from graycert._files import write_atomically
 from graycert.errors import InvalidFileError
 from graycert.models.names import is_own
-from graycert.reproduction.job import Job
+from graycert.reproduction.job import Job, on_one_thread
 from graycert.reproduction.recipes import read_model, trained, write_model
 from graycert.reproduction.results import Arrays, Results
 from graycert.reproduction.settings import ModelSettings, SplitSettings, TrainedModel, settings_hash
@@ -29,12 +30,14 @@ class Lab:
         self.results = Results(self.folder / "results")
         self.graph = lru_cache(maxsize=8)(self._load)
         self._split = lru_cache(maxsize=16)(self._make_split)
+        self.audited = lru_cache(maxsize=16)(self._audited)
 
     def do(self, job: Job) -> Arrays:
         """Return the result of a job, from its file if it was done, and the ``seconds`` that it took."""
         if job not in self.results:
             started = time.perf_counter()
-            found = job.run(self)
+            with on_one_thread() if job.one_thread else nullcontext():
+                found = job.run(self)
             self.results.write(job, {**found, "seconds": time.perf_counter() - started})
         return self.results[job]
 
@@ -54,6 +57,19 @@ class Lab:
                 return read_model(settings, file, lambda: self.split(settings))
             except InvalidFileError:  # not there, or cut off by a crash of the machine
                 return self._train(settings, file)
+
+    def _audited(self, settings: TrainedModel, part: str) -> tuple[Any, Any]:
+        """Return a trained model, and what its audit says on a part of its split, for all that is certified there.
+
+        Returns:
+            The very model that was audited, since modules may keep notes of how they were made, and the report, or None
+            of a model whose state cannot be hashed, which has to be audited each time.
+        """
+        from graycert.audit import audit_model
+
+        model, found = self.model(settings), getattr(self.split(settings), part)
+        report = audit_model(model, found.data, num_layers=settings.num_layers, targets=found.nodes.numpy())
+        return model, report if report.about.get("model") else None
 
     def refuse_changed_class(self, settings: TrainedModel) -> None:
         """Results are known by the name of the user's class, so behind a name there must always be the same class.

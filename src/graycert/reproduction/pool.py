@@ -1,34 +1,31 @@
-"""Jobs on several processes, each of which keeps its graphs and models."""
+"""Jobs on the workers that certify, too, each of which keeps its graphs and models."""
 
-import os
-import signal
 import threading
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from graycert._files import is_no_room
-from graycert.errors import GraycertError
+from graycert._files import is_no_room, write_atomically
+from graycert.errors import GraycertError, InvalidParameterError
 from graycert.reproduction.job import Job
 from graycert.reproduction.lab import Lab
 from graycert.reproduction.live import live
+from graycert.reproduction.workers import Workers, workers_for
 
-Backend = Callable[[int], AbstractContextManager[Executor]]
-"""Opens an executor with so many workers, of which nothing is left when it is closed, however it is closed."""
+if TYPE_CHECKING:
+    from graycert.problem import Execution
 
+_ONE_AT_A_TIME = threading.Lock()
+_OF_ONE_CERTIFICATION = ("device", "engine", "batch_size", "memory", "folder", "block_size")
 _PULSE = 0.5  # seconds between signs of life
 _DEATHS = 3  # of its worker, until a job counts as failed; of jobs in a row, until there is no sense in going on
-# a worker is one thread: as many as there are cores for each would stand in each other's way, and sums in another order
-_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,58 +43,67 @@ class Failure:
 
 Done = tuple[Job, Failure | None]
 
-
-@contextmanager
-def processes(num_workers: int) -> Iterator[Executor]:
-    """Open workers on this machine: processes of joblib's loky, which start on the first job."""
-    from joblib.externals.loky import ProcessPoolExecutor
-
-    ends_with_parent, held = Pipe(duplex=False)
-    with ends_with_parent, held:
-        executor = ProcessPoolExecutor(num_workers, env=_ONE_THREAD, initializer=_prepare, initargs=(ends_with_parent,))
-        try:
-            yield executor
-        finally:
-            executor.shutdown(kill_workers=True)  # they are idle, or nobody waits for what they do
-
-
-class _Here(Executor):
-    """Does what is submitted at once, in this thread."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Return what is done already."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # whoever asks for the result is told
-            future.set_exception(error)
-        return future
+_DIED = Failure(error=f"WorkerDied: {_DEATHS} workers were killed with it (out of memory?)")
 
 
 @contextmanager
-def this_process(num_workers: int) -> Iterator[Executor]:
-    """Open the one worker that shares what is in memory: this process."""
-    del num_workers
-    yield _Here()
+def workers_for_jobs(execution: "Execution | None", lab: Lab) -> Iterator[Workers]:
+    """Find the workers that are asked for, which must see the folder of the lab.
+
+    Raises:
+        InvalidParameterError: If they do not, if something is asked for that has no effect here, if Dask is not
+            installed, or if workers have other versions.
+        GraycertError: If a scheduler does not answer, or has no workers.
+    """
+    if execution is None:
+        yield Workers(kind="here", number=1)
+        return
+    usual = type(execution)()
+    idle = [name for name in _OF_ONE_CERTIFICATION if getattr(execution, name) != getattr(usual, name)]
+    if idle:
+        raise InvalidParameterError(
+            f"`execution` must say who works and nothing else, got {', '.join(idle)}, idle here. Leave it out."
+        )
+    with workers_for(execution) as workers:
+        if not workers.sees_files:
+            refuse_blind_workers(workers.client.run(_sees, _left_in(lab.folder)))
+        yield workers
 
 
-def _prepare(ends_with_parent: "Connection[None, None]") -> None:
-    """Make a worker deaf to Ctrl-C, which its parent hears, and let it be gone when its parent is."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _left_in(folder: Path) -> Path:
+    """Leave something in a folder that workers can look for."""
+    file = folder.absolute() / "lab.txt"
+    if not file.exists():
+        write_atomically(file, lambda path: path.write_text("Results and models of experiments.\n", encoding="utf-8"))
+    return file
 
-    def leave() -> None:
-        ends_with_parent.poll(None)  # nothing is ever sent: this is the end of the parent, however it came
-        os._exit(1)  # a killed parent leaves its workers waiting for jobs for ever
 
-    threading.Thread(target=leave, daemon=True).start()
+def _sees(file: Path) -> bool:
+    return file.is_file()
+
+
+def refuse_blind_workers(sees: Mapping[str, bool]) -> None:
+    """Refuse workers that do not see the folder where results go.
+
+    Args:
+        sees: Whether each one does, by its name.
+
+    Raises:
+        InvalidParameterError: If one does not.
+    """
+    blind = [name for name, there in sees.items() if not there]
+    if blind:
+        raise InvalidParameterError(
+            f"`scheduler` must have workers that see the folder of the results, got {', '.join(blind)}, which do not. "
+            "Put it, and files of graphs, where all machines have them under the same path."
+        )
 
 
 def compute(
     jobs: Iterable[Job],
     lab: Lab,
     *,
-    num_workers: int,
-    backend: Backend = processes,
+    workers: Workers,
     pulse: Callable[[], object] = lambda: None,
 ) -> Generator[Done, None, None]:
     """Do jobs; yield each when it is done and stored, in the order in which they end, or with the reason if it failed.
@@ -108,13 +114,11 @@ def compute(
     Args:
         jobs: All different. The next is taken when a worker is free for it and all that ended were yielded, no sooner.
         lab: Where results go. Each worker has a lab of its own on the same folder for its life.
-        num_workers: Number of workers, >= 1.
-        backend: Where they work. ``concurrent.futures`` is what a backend must speak, as Dask's
-            ``Client.get_executor`` does.
-        pulse: Called about twice a second.
+        workers: See `workers_for_jobs`.
+        pulse: Called about twice a second, or after each job where this thread does them.
 
     Raises:
-        GraycertError: If workers cannot start, or are killed whatever they do.
+        GraycertError: If workers cannot start, are killed whatever they do, or a scheduler is lost.
     """
     waiting = iter(jobs)
     deaths: Counter[Job] = Counter()
@@ -123,11 +127,12 @@ def compute(
     while True:
         under_way: dict[Future[Failure | None], Job] = {}
         one_by_one = bool(alone)
-        queue, size = (_drained(alone), 1) if one_by_one else (chain(_drained(again), waiting), num_workers)
+        queue, size = (_drained(alone), 1) if one_by_one else (chain(_drained(again), waiting), workers.number)
         try:
-            for done in _compute(queue, under_way, lab, backend, size, pulse):
-                num_given_up = 0
+            for done in _compute(queue, under_way, lab, workers, size, pulse):
+                num_given_up = num_given_up + 1 if _gave_up(done) else 0
                 yield done
+                _stop_if(num_given_up == _DEATHS)
             if not one_by_one:
                 return
         except BrokenExecutor as error:
@@ -144,32 +149,48 @@ def compute(
                 (alone if deaths[job] == _DEATHS - 1 else again).append(job)
             else:
                 num_given_up += 1
-                yield job, Failure(error=f"WorkerDied: {_DEATHS} workers were killed with it (out of memory?)")
-        if num_given_up == _DEATHS:
-            raise GraycertError(
-                "worker processes are killed again and again (out of memory?). What was done is kept: run the command "
-                "again to go on, with fewer `--workers`."
-            )
+                yield job, _DIED
+        _stop_if(num_given_up == _DEATHS)
+
+
+def _gave_up(done: Done) -> bool:
+    return done[1] is _DIED
+
+
+def _stop_if(hopeless: bool) -> None:
+    if hopeless:
+        raise GraycertError(
+            "worker processes are killed again and again (out of memory?). What was done is kept: run the command "
+            "again to go on, with fewer `--workers`."
+        )
 
 
 def _compute(
     jobs: Iterator[Job],
     under_way: dict[Future[Failure | None], Job],
     lab: Lab,
-    backend: Backend,
-    num_workers: int,
+    workers: Workers,
+    size: int,
     pulse: Callable[[], object],
 ) -> Iterator[Done]:
     """Do jobs until a worker is killed, which leaves some in ``under_way``."""
-    with backend(num_workers) as executor:
+    here = workers.kind == "here"
+    task = partial(_attempt, lab) if here else partial(_attempt_there, lab.folder.absolute(), lab.data_root)
+    with workers.executor(size) as executor:
         while True:
-            for job in islice(jobs, num_workers - len(under_way)):
-                under_way[executor.submit(_attempt_there, lab.folder, lab.data_root, job)] = job
+            for job in islice(jobs, size - len(under_way)):
+                under_way[executor.submit(task, job)] = job
             if not under_way:
                 return
             done, _ = wait(under_way, timeout=_PULSE, return_when=FIRST_COMPLETED)
+            if not workers.is_there() or any(future.cancelled() for future in done):
+                raise GraycertError(
+                    "the connection to the scheduler is lost. What was done is kept: the same call goes on once it is "
+                    "back."
+                )
             for future in sorted(done, key=lambda each: each.exception() is not None):
-                failure = future.result()
+                died = type(future.exception()).__name__ == "KilledWorker"  # Dask's, after it tried it several times
+                failure = _DIED if died else future.result()
                 yield under_way.pop(future), failure
             pulse()
 
@@ -189,7 +210,7 @@ def run_jobs(
     folder: Path,
     *,
     data_root: str | None = None,
-    num_workers: int = 1,
+    execution: "Execution | None" = None,
     progress: bool = False,
     say: Callable[[str], None] | None = None,
     tidy: Callable[[Job], object] = keep,
@@ -200,7 +221,7 @@ def run_jobs(
         jobs: Some may be equal.
         folder: Folder of the lab.
         data_root: Folder with graph files; None takes GRAYCERT_DATA.
-        num_workers: Processes; 1 works in this one.
+        execution: Who works; this process if it is left out.
         progress: Show a progress bar on standard error if it is a terminal.
         say: Told of each job that failed and, where there is no terminal for a bar, now and then how far it is.
         tidy: Called with each job that is stored, e.g. to remove what only it needed.
@@ -209,7 +230,8 @@ def run_jobs(
         Jobs that failed, with the reason. The others are stored.
 
     Raises:
-        GraycertError: If workers cannot start, or are killed whatever they do; what was done is stored.
+        InvalidParameterError: If these workers cannot be had, see `workers_for_jobs`.
+        GraycertError: If workers cannot start, are killed whatever they do, or are lost; what was done is stored.
     """
     lab = Lab(folder, data_root=data_root)
     failed: dict[Job, str] = {}
@@ -221,23 +243,25 @@ def run_jobs(
             open_jobs.append(job)
     if not open_jobs:
         return failed
-    with live("computing", unit="jobs", total=len(open_jobs), shown=progress, say=say) as shown:
-        here = ((job, _attempt(lab, job)) for job in open_jobs)
-        there = compute(open_jobs, lab, num_workers=num_workers, pulse=shown.tick)
-        with closing(here if num_workers == 1 else there) as done:
-            for job, failure in done:
-                if failure is None:
-                    tidy(job)
-                else:
-                    failed[job] = failure.error
-                    if say is not None:
-                        say(f"{job.job} job {job.key} failed: {failure.error}")
-                shown.done(job.job)
+    with (
+        workers_for_jobs(execution, lab) as workers,
+        live("computing", unit="jobs", total=len(open_jobs), shown=progress, say=say) as shown,
+        closing(compute(open_jobs, lab, workers=workers, pulse=shown.tick)) as done,
+    ):
+        for job, failure in done:
+            if failure is None:
+                tidy(job)
+            else:
+                failed[job] = failure.error
+                if say is not None:
+                    say(f"{job.job} job {job.key} failed: {failure.error}")
+            shown.done(job.job)
     return failed
 
 
 def _attempt_there(folder: Path, data_root: str | None, job: Job) -> Failure | None:
-    return _attempt(_lab_of_process(folder, data_root), job)
+    with _ONE_AT_A_TIME:  # a worker of a cluster may have several threads, and one state of random numbers
+        return _attempt(_lab_of_process(folder, data_root), job)
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,8 @@ from graycert.reproduction.style import paper_style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from graycert.problem import Execution
+
 FIGURES = ("figure.pdf", "figure.png")
 PAGE = "reproduction.md"
 
@@ -50,7 +52,7 @@ def reproduce(
     *,
     scale: Scale = "small",
     data_root: str | None = None,
-    num_workers: int = 1,
+    execution: "Execution | None" = None,
     progress: bool = False,
     say: Say | None = None,
 ) -> list[Outcome]:
@@ -65,7 +67,8 @@ def reproduce(
         folder: Where everything is written.
         scale: "small", or the "paper"'s full size.
         data_root: Folder with graph files; None takes GRAYCERT_DATA.
-        num_workers: Processes that compute.
+        execution: Who works: this process if it is left out, ``Execution(backend="processes")``, or a Dask cluster.
+            Numbers are the same.
         progress: Show progress on standard error if it is a terminal.
         say: Told what is going on.
 
@@ -91,14 +94,14 @@ def reproduce(
         [job for each in ready for job in kinds[each.id].jobs()],
         lab.folder,
         data_root=data_root,
-        num_workers=num_workers,
+        execution=execution,
         progress=progress,
         say=say,
     )
     for swept in (False, True):  # what needs no sweep is drawn before the sweeps, which take longest
         now = [each for each in ready if bool(kinds[each.id].sweeps()) == swept]
         if swept and now:
-            _sweep([kinds[each.id] for each in now], lab, num_workers=num_workers, progress=progress, say=say)
+            _sweep([kinds[each.id] for each in now], lab, execution=execution, progress=progress, say=say)
         for each in now:
             problems = [failed[job] for job in kinds[each.id].jobs() if job in failed]
             outcomes[each.id] = _finish(each, kinds[each.id], lab, Path(folder) / scale, scale, problems)
@@ -117,11 +120,11 @@ def _missing_graph(kind: Kind, lab: Lab) -> str:
     return ""
 
 
-def _sweep(kinds: Sequence[Kind], lab: Lab, *, num_workers: int, progress: bool, say: Say) -> None:
+def _sweep(kinds: Sequence[Kind], lab: Lab, *, execution: "Execution | None", progress: bool, say: Say) -> None:
     from graycert.reproduction.smoothing_sweep import run_smoothing_sweeps
 
     sweeps = list(dict.fromkeys(sweep for kind in kinds for sweep in kind.sweeps()))
-    run_smoothing_sweeps(sweeps, lab, num_workers=num_workers, progress=progress, say=say)
+    run_smoothing_sweeps(sweeps, lab, execution=execution, progress=progress, say=say)
 
 
 def _finish(

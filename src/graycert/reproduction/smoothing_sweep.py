@@ -25,6 +25,7 @@ from graycert.reproduction.settings import (
 from graycert.reproduction.sweep.design import RandomDesign
 
 if TYPE_CHECKING:
+    from graycert.problem import Execution
     from graycert.reproduction.results import Arrays
     from graycert.reproduction.sweep import Sweep
     from graycert.reproduction.sweep.budget import Budget
@@ -256,7 +257,7 @@ def run_smoothing_sweeps(
     sweeps: Sequence[SmoothingSweep],
     lab: Lab,
     *,
-    num_workers: int = 1,
+    execution: "Execution | None" = None,
     progress: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> None:
@@ -265,7 +266,7 @@ def run_smoothing_sweeps(
     Args:
         sweeps: Some may be equal, or have trials in common.
         lab: Keeps the results.
-        num_workers: Processes that compute.
+        execution: Who works; this process if it is left out.
         progress: Show progress on standard error if it is a terminal.
         say: Told of trials that failed.
     """
@@ -274,7 +275,7 @@ def run_smoothing_sweeps(
         jobs,
         lab.folder,
         data_root=lab.data_root,
-        num_workers=num_workers,
+        execution=execution,
         progress=progress,
         say=say,
         tidy=lambda job: jobs[job].tidy(lab, job),

@@ -4,6 +4,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +18,13 @@ from graycert.graph import fingerprint_of
 from graycert.graph.values_per_edge import EdgeInputNames
 from graycert.reproduction.job import silent
 from graycert.reproduction.lab import Lab
-from graycert.reproduction.pool import this_process
 from graycert.reproduction.settings import settings_hash
 from graycert.reproduction.sweep import AdaptiveDesign, Budget, Design, ListedDesign, RandomDesign, Sweep, run_sweep
 from graycert.threats import Threat
 from graycert.threats.named_nodes import target_nodes, with_trusted_nodes
 from graycert.tuning.measures import RADII, Measures, are_unequal
 from graycert.tuning.result import Tuning, tuning_of
-from graycert.tuning.trial import TRAINING, Bench, Train, TuneJob, opened
+from graycert.tuning.trial import TRAINING, Bench, Train, TuneJob, opened, sent
 from graycert.tuning.want import Want
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def tune(
         edge_inputs: See `graycert.certify`.
         directory: Folder that keeps trials, so that an interrupted call goes on; a function that trains must then be
             the same. Default: nothing is kept.
-        execution: Where and how to compute.
+        execution: Where and how to compute. With processes, or a Dask cluster, several settings are tried at once;
+            with threads one after the other.
         progress: Show progress where it is seen: on a terminal, or in a notebook.
 
     Returns:
@@ -111,6 +112,9 @@ def tune(
     """
     from graycert.problem import Execution
 
+    asked = Execution() if execution is None else execution
+    asked = replace(asked, say=asked.say or silent)
+    elsewhere = asked.backend != "threads"
     wanted = Want.parse(want)
     nodes, names = _validation_nodes(data, validation)
     if wanted.of and wanted.of not in names:
@@ -126,7 +130,7 @@ def tune(
         "num_layers": num_layers,
         "ablation_token": ablation_token,
         "edge_inputs": edge_inputs,
-        "execution": Execution(say=silent) if execution is None else execution,
+        "execution": replace(asked, backend="threads", workers=None, scheduler=None) if elsewhere else asked,
     }
     labels = data.y.cpu().numpy()[nodes]
     classes, counts = np.unique(labels, return_counts=True)
@@ -144,20 +148,27 @@ def tune(
     unequal = are_unequal(labels)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()) if directory is None else directory)
+        if elsewhere:
+            folder.mkdir(parents=True, exist_ok=True)
+            bench = stack.enter_context(sent(bench, folder))
         stack.enter_context(opened(bench))
         sweep = Sweep(
             directory=folder,
             name="tune",
             lab=Lab(folder / "lab"),
-            job=lambda point: TuneJob(question=bench.question, **point),
+            job=lambda point: TuneJob.on(bench, point),
             numbers=measures,
             directions=dict.fromkeys(_objectives(unequal), "maximize"),
             design=design,
             budget=limit,
             settings={"question": bench.question},
         )
-        found = run_sweep(sweep, backend=this_process, progress=progress)
-        return tuning_of(found, bench, want=wanted, unequal=unequal, parameters=tuple(design.ranges))
+        workers = Execution(backend=asked.backend, workers=asked.workers, scheduler=asked.scheduler)
+        found = run_sweep(sweep, execution=workers if elsewhere else None, progress=progress)
+        tuning = tuning_of(found, bench, want=wanted, unequal=unequal, parameters=tuple(design.ranges))
+        if elsewhere:
+            bench.ready(tuning.setting)  # its files are about to go
+        return tuning
 
 
 def trial_seed(seed: int) -> int:

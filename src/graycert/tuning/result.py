@@ -46,6 +46,11 @@ class Tuning:
     _bench: Bench
 
     @property
+    def setting(self) -> dict[str, float]:
+        """Parameters of the recommended setting, by name."""
+        return {name: self._chosen[name] for name in (*TRAINING, "p_delete", "p_ablate") if name in self._chosen}
+
+    @property
     def smoothing(self) -> InterceptionSmoothing:
         """What to certify with."""
         return InterceptionSmoothing(p_delete=self._chosen["p_delete"], p_ablate=self._chosen["p_ablate"])

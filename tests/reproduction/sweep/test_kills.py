@@ -16,6 +16,7 @@ from graycert.errors import InvalidParameterError
 from graycert.reproduction.sweep import run_sweep
 from support.sweep_processes import (
     PATIENCE,
+    TWO,
     kill_a_worker,
     kill_all,
     kill_parent,
@@ -75,7 +76,7 @@ def test_ten_kills_change_nothing(tmp_path: Path, sampler: str) -> None:
     num_trials = len(kept[-1]) + 6
     assert num_trials > 6, "the kills left no trial the time to end; there is nothing to see here"
 
-    done = run_sweep(logged_sweep(folder, trials=num_trials, sampler=sampler), workers=WORKERS)
+    done = run_sweep(logged_sweep(folder, trials=num_trials, sampler=sampler), execution=TWO)
     assert done.num_finished == num_trials
     stored, table = _stored(folder), _comparable(done.table)
     for earlier in kept:  # nothing finished was lost, or run again: that would have taken another time
@@ -85,7 +86,7 @@ def test_ten_kills_change_nothing(tmp_path: Path, sampler: str) -> None:
     assert runs.total() <= num_trials + WORKERS * sum(map(len, KILLS))  # no more than what was under way
     if sampler == "random":
         assert {path.name for path in folder.iterdir()} == FILES
-        undisturbed = run_sweep(logged_sweep(tmp_path / "calm", trials=num_trials), workers=WORKERS)
+        undisturbed = run_sweep(logged_sweep(tmp_path / "calm", trials=num_trials), execution=TWO)
         pd.testing.assert_frame_equal(table, _comparable(undisturbed.table), check_exact=True)
     else:
         assert {path.name for path in folder.iterdir()} == {*FILES, "asked.json"}

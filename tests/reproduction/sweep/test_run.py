@@ -4,8 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,12 @@ import pytest
 from filelock import FileLock
 
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
+from graycert.problem import Execution
 from graycert.reproduction.live import live
 from graycert.reproduction.sweep import AdaptiveDesign, Budget, RandomDesign, run_sweep
 from graycert.reproduction.sweep.course import checked_numbers
 from support.sweep_jobs import RANGES, paraboloid, toy_sweep
+from support.sweep_processes import TWO
 
 COLUMNS = ["index", "x", "y", "accuracy", "robustness", "sum", "ratio", "seconds"]
 
@@ -49,7 +49,7 @@ def test_a_trial_that_raises_stops_nothing(tmp_path: Path, capsys: pytest.Captur
     sweep = toy_sweep(tmp_path / "fails", options=fails, budget=Budget(trials=10))
     expected = _large(10, 0.6)
     assert 1 < len(expected) < 9
-    failing = run_sweep(sweep, workers=2, progress=True)
+    failing = run_sweep(sweep, execution=TWO, progress=True)
     assert [trial.index for trial in failing.failed] == expected
     assert failing.num_finished == 10 - len(expected)
     assert set(pd.read_parquet(failing.table)["index"]) == set(range(10)) - set(expected)
@@ -81,7 +81,7 @@ def test_more_trials_extend_a_sweep(tmp_path: Path) -> None:
     run_sweep(toy_sweep(folder, options=options))  # nothing left to do
     assert log.read_text().count("\n") == 3
     more = toy_sweep(folder, options=options, budget=Budget(trials=5))
-    table = pd.read_parquet(run_sweep(more, workers=2).table)
+    table = pd.read_parquet(run_sweep(more, execution=TWO).table)
     assert log.read_text().count("\n") == 5
     pd.testing.assert_frame_equal(table[:3], first, check_exact=True)
     assert table["index"].tolist() == [0, 1, 2, 3, 4]
@@ -111,9 +111,9 @@ def test_equal_trials_are_run_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     fixed = RandomDesign(ranges=dict.fromkeys(RANGES, (0.25, 0.25)), seed=1)
     sweep = toy_sweep(tmp_path / "sweep", design=fixed, options={"log": str(log)}, budget=Budget(trials=5))
-    assert run_sweep(sweep, workers=2).num_finished == 5
+    assert run_sweep(sweep, execution=TWO).num_finished == 5
     other = toy_sweep(tmp_path / "other", lab=sweep.lab, design=fixed, options={"log": str(log)})
-    assert run_sweep(other, workers=2).num_finished == 3  # from the results of the other sweep
+    assert run_sweep(other, execution=TWO).num_finished == 3  # from the results of the other sweep
     assert log.read_text() == "0.25\n"
 
 
@@ -147,11 +147,11 @@ def test_a_trial_that_kills_each_worker_is_given_up(tmp_path: Path) -> None:
     sweep = toy_sweep(
         tmp_path / "deadly", options={"kills_above": 0.6, "log": str(tmp_path / "log")}, budget=Budget(trials=large + 1)
     )
-    done = run_sweep(sweep, workers=2)
+    done = run_sweep(sweep, execution=TWO)
     assert [trial.index for trial in done.failed] == [large]
     assert done.failed[0].error == "WorkerDied: 3 workers were killed with it (out of memory?)"
     assert done.num_finished == large
-    again = run_sweep(sweep, workers=2)  # not tried again by itself
+    again = run_sweep(sweep, execution=TWO)  # not tried again by itself
     assert again == done
 
 
@@ -194,17 +194,6 @@ def test_an_adaptive_sweep_goes_on(tmp_path: Path, sampler: str) -> None:
     )
 
 
-def test_another_backend_may_be_given(tmp_path: Path) -> None:
-    names: list[str] = []
-
-    def threads(number: int) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(number, initializer=lambda: names.append(threading.current_thread().name))
-
-    done = run_sweep(toy_sweep(tmp_path / "threads"), workers=2, backend=threads)
-    assert done.num_finished == 3
-    assert names
-
-
 def test_only_one_process_drives_a_sweep(tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
     folder.mkdir()
@@ -215,10 +204,12 @@ def test_only_one_process_drives_a_sweep(tmp_path: Path) -> None:
     run_sweep(toy_sweep(folder))
 
 
-def test_without_a_worker_nothing_is_run(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="`workers` must be >= 1"):
-        run_sweep(toy_sweep(tmp_path), workers=0)
-    assert not list(tmp_path.iterdir())
+def test_threads_that_would_share_their_random_numbers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError, match="`workers` must be 1 with threads"):
+        run_sweep(toy_sweep(tmp_path), execution=Execution(workers=2))
+    with pytest.raises(InvalidParameterError, match="`execution` must say who works and nothing else, got memory"):
+        run_sweep(toy_sweep(tmp_path), execution=Execution(memory=2**30))
+    assert not list(tmp_path.glob("*.parquet"))
 
 
 def test_workers_that_cannot_start_are_no_endless_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +226,7 @@ class Other(Paraboloid):
     import only_in_the_parent
 
     with pytest.raises(GraycertError, match="worker processes cannot start"):
-        run_sweep(toy_sweep(tmp_path / "sweep", job=lambda point: only_in_the_parent.Other(**point)))
+        run_sweep(toy_sweep(tmp_path / "sweep", job=lambda point: only_in_the_parent.Other(**point)), execution=TWO)
 
 
 def test_what_a_killed_process_left_unfinished_is_removed(tmp_path: Path) -> None:

@@ -4,17 +4,21 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from graycert._files import is_no_room
-from graycert._validation import check_integer
 from graycert.errors import InvalidFileError, InvalidParameterError, WriteError
 from graycert.reproduction.live import Live, live, write_line
-from graycert.reproduction.pool import Backend, compute, processes
+from graycert.reproduction.pool import compute, workers_for_jobs
 from graycert.reproduction.sweep.course import Course
 from graycert.reproduction.sweep.definition import Sweep, keep_settings
 from graycert.reproduction.sweep.tables import TRIALS
+from graycert.reproduction.workers import Workers
+
+if TYPE_CHECKING:
+    from graycert.problem import Execution
 
 LOCK = "sweep.lock"  # of the operating system, held by the parent: a killed one gives it back
 _TABLES_EVERY = 60.0  # seconds
@@ -55,10 +59,9 @@ class SweepResult:
 def run_sweep(
     sweep: Sweep,
     *,
-    workers: int = 1,
+    execution: "Execution | None" = None,
     progress: bool = False,
     retry_failed: bool = False,
-    backend: Backend = processes,
 ) -> SweepResult:
     """Run a sweep until its budget is spent.
 
@@ -67,23 +70,22 @@ def run_sweep(
 
     Args:
         sweep: The sweep; its folder is made.
-        workers: Number of workers, >= 1.
+        execution: Who works: this process if it is left out, or `Execution(backend="processes", workers=2)`, or the
+            workers of a Dask cluster. Results are the same.
         progress: Tell on standard error how it goes.
         retry_failed: Run trials again that failed in an earlier call.
-        backend: Where they work; see ``graycert.reproduction.pool``.
 
     Returns:
         What it has come to, also in earlier calls.
 
     Raises:
         InvalidParameterError: If an argument is outside its domain, Optuna is needed and not installed, another process
-            drives the sweep, or its folder holds a sweep with other settings.
+            drives the sweep, its folder holds a sweep with other settings, or the workers cannot be had.
         InvalidFileError: If a file of the sweep is damaged or cannot be written.
         WriteError: If there is no room; finished trials are kept.
-        GraycertError: If workers cannot be started, or are killed whatever they do.
+        GraycertError: If workers cannot be started, are killed whatever they do, or a scheduler is lost.
         KeyboardInterrupt: After an interruption; finished trials are kept and the tables written.
     """
-    check_integer("workers", workers, at_least=1)
     try:
         sweep.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(sweep.folder / LOCK, timeout=0):
@@ -91,8 +93,11 @@ def run_sweep(
             course = Course(sweep, retry_failed=retry_failed)
             limit = sweep.budget.trials
             say = write_line if progress else None
-            with live("sweep", unit="trials", total=limit, shown=progress, say=say) as shown:
-                _drive(course, shown, workers=workers, backend=backend)
+            with (
+                workers_for_jobs(execution, sweep.lab) as workers,
+                live("sweep", unit="trials", total=limit, shown=progress, say=say) as shown,
+            ):
+                _drive(course, shown, workers)
     except Timeout:
         raise InvalidParameterError(
             f"`directory` must be free, but another process runs the sweep in {sweep.folder}. "
@@ -118,7 +123,7 @@ def run_sweep(
     )
 
 
-def _drive(course: Course, shown: Live, *, workers: int, backend: Backend) -> None:
+def _drive(course: Course, shown: Live, workers: Workers) -> None:
     """Run all trials; write the tables now and then, and at the end, however it comes."""
     sweep = course.sweep
     written = time.monotonic()
@@ -133,8 +138,8 @@ def _drive(course: Course, shown: Live, *, workers: int, backend: Backend) -> No
     shown.before(course.num_done)
     of, seconds = f" of {sweep.budget.trials}" if sweep.budget.trials else "", sweep.budget.seconds
     to_go = f", {seconds:g} s to go" if seconds else ""
-    shown.say(f"{sweep.name}: {course.num_done}{of} trials done{to_go}; {workers} workers")
-    computed = compute(course.jobs(), sweep.lab, num_workers=workers, backend=backend, pulse=pulse)
+    shown.say(f"{sweep.name}: {course.num_done}{of} trials done{to_go}; {workers.number} workers")
+    computed = compute(course.jobs(), sweep.lab, workers=workers, pulse=pulse)
     try:
         with closing(computed):
             for job, failure in computed:
