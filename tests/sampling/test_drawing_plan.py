@@ -178,3 +178,13 @@ def test_of_a_large_graph_a_bounded_part_is_compared(monkeypatch):
         seen.append((len(calls), max(calls)))
     assert seen[0] == seen[1]
     assert seen[0][1] <= 500
+
+
+def test_projected_rows_of_the_whole_graph_are_not_copied():
+    data = graph_with_hubs(60, hubs=1)
+    whole, some = engine_for(data), engine_for(data, np.arange(59, -1, -1))
+    (cut,) = whole.plan.cuts
+    assert whole._part(cut).table is whole.table
+    assert whole.plan.num_bytes < some.plan.num_bytes
+    votes = [engine.votes(0, Purpose.ESTIMATION, num_samples=64) for engine in (whole, some)]
+    np.testing.assert_array_equal(votes[0], votes[1][::-1])

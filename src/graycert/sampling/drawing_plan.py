@@ -102,7 +102,7 @@ def plan_drawing(
         shared = num_threads > 1 and one > _SHARED_FROM
         scratch = num_threads * scratch_bytes(layers, field, lanes=width)
         drawing = scratch + one * (1 if shared else num_threads)
-        made, making = part_bytes(layers, field, table_width=table_width)
+        made, making = part_bytes(layers, field, table_width=table_width, num_nodes=graph.indptr.size - 1)
         return Cut(rows=rows, lanes=width, shared=shared, num_bytes=made + max(drawing, making))
 
     cuts: list[Cut] = []
@@ -146,11 +146,15 @@ def scratch_bytes(layers: Sequence[Layer], field: LayeredField, *, lanes: int) -
     return 4 * lanes * (rows + classes * targets_at_once(classes, int(field.sizes[-1]), lanes=lanes))
 
 
-def part_bytes(layers: Sequence[Layer], field: LayeredField, *, table_width: int) -> tuple[int, int]:
-    """Return what a field takes with all that no draw changes, and what is needed besides to make it."""
+def part_bytes(layers: Sequence[Layer], field: LayeredField, *, table_width: int, num_nodes: int) -> tuple[int, int]:
+    """Return what a field takes with all that no draw changes, and what is needed besides to make it.
+
+    The projected rows of a graph of ``num_nodes`` nodes that is the field, in its own order, are not copied.
+    """
     n, edges, messages = field.nodes.size, field.edge_ids.size, field.sources.size
     coins = n + (edges if needs_degrees(layers) else messages)
-    taken = 24 * n + 8 * edges + 4 * messages + 8 * coins + 4 * (n + 1) * table_width + field.weights.nbytes
+    copied = 0 if field.is_whole(num_nodes) else 4 * (n + 1) * table_width
+    taken = 24 * n + 8 * edges + 4 * messages + 8 * coins + copied + field.weights.nbytes
     receivers, making = int(field.sizes[1]), 0
     match layers[0].aggregation:
         case Attention(channels=channels) as attention:

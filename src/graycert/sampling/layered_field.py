@@ -34,6 +34,10 @@ class LayeredField:
     sources: NDArray[np.int32]
     weights: Float32Array
 
+    def is_whole(self, num_nodes: int) -> bool:
+        """Return whether it is the graph of ``num_nodes`` nodes, in its own order."""
+        return self.nodes.size == num_nodes and bool((self.nodes[1:] > self.nodes[:-1]).all())
+
     @property
     def largest_in_degree(self) -> int:
         """Of the nodes that aggregate messages."""

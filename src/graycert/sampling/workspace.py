@@ -76,7 +76,8 @@ class Part:
         """
         field = layered_field(graph, targets, num_layers=len(layers))
         messages = Field(field.indptr, field.sources, field.nodes.size, field.weights)
-        rows = np.ascontiguousarray(table[np.append(field.nodes, table.shape[0] - 1)])
+        token = table.shape[0] - 1
+        rows = table if field.is_whole(token) else np.ascontiguousarray(table[np.append(field.nodes, token)])
         constants = tuple(
             constants_of(layer, index, messages, rows, num_receivers=int(field.sizes[index + 1]))
             for index, layer in enumerate(layers)
