@@ -35,6 +35,7 @@ class Outcome:
 def certified(problem: Problem) -> Outcome:
     """Certify the targets of a prepared problem."""
     method = problem.smoothing.method
+    give_back()
     with problem.phases("bounds"):
         found = with_degrees(problem, method.from_graph(problem))
     problem = as_far_as_looked(problem, found)

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from graycert._compilation import announced
+from graycert._memory import give_back
 from graycert._types import IntArray
 from graycert.audit import check_hostile_values, convolution_of, refuse_exposed_target
 from graycert.bounds import PATH_BOUNDS, check_bound, evaluate_bounds
@@ -115,6 +116,7 @@ class InterceptionMethod(Method):
                 )
 
         engine = engine_for(problem.targets)
+        give_back()
         setup = classified(
             problem, num_classes=engine.num_classes, engine=engine.name, **_planned(engine, where.memory)
         )
