@@ -37,7 +37,7 @@ def test_what_is_handed_in_and_sorted_is_counted_exactly():
     found = planned()
     assert found.data == 50 * 8 * 4 + 2 * 200 * 8 + 50 * 8
     assert found.graph == 26 * 200 + 8 * 50
-    assert found.whole_pass == 2 * 16 * 4 * 200
+    assert found.whole_pass == 4 * (50 * 8 + 2 * 16 * 200)
     assert planned(dtype=torch.float64).whole_pass == 2 * found.whole_pass
 
 
@@ -45,7 +45,7 @@ def test_what_is_handed_in_and_sorted_is_counted_exactly():
     ("changed", "grows"),
     [
         ({"num_edges": 400}, {"data", "graph", "whole_pass"}),
-        ({"num_features": 16}, {"data"}),
+        ({"num_features": 16}, {"data", "whole_pass"}),
         ({"num_targets": 20}, {"results"}),
         ({"num_hidden": 32}, {"whole_pass"}),
         ({"drawing": 1}, {"drawing"}),
@@ -59,10 +59,12 @@ def test_what_grows_with_what(changed, grows):
 def test_a_pass_in_parts_takes_nothing_beside_drawing(monkeypatch):
     asked = problem()
     known = replace(asked, model=graycert.build_model("gcn", asked.data, hidden_channels=16, seed=0))
-    assert PlannedMemory.of(known, drawing=0).whole_pass == 2 * 16 * 4 * 200
-    monkeypatch.setattr(whole_pass, "MUCH", 2 * 16 * 4 * 200 - 1)
+    assert PlannedMemory.of(known, drawing=0).whole_pass == 4 * (50 * 8 + 2 * 16 * 200)
+    monkeypatch.setattr(whole_pass, "MUCH", 4 * (50 * 8 + 2 * 16 * 200) - 1)
     assert PlannedMemory.of(known, drawing=0).whole_pass == 0
-    assert PlannedMemory.of(asked, drawing=0).whole_pass == 2 * 16 * 4 * 200  # no convolution: who knows what it does?
+    assert PlannedMemory.of(asked, drawing=0).whole_pass == 4 * (
+        50 * 8 + 2 * 16 * 200
+    )  # no convolution: who knows what it does?
 
 
 def test_results_grow_in_proportion_to_the_targets():

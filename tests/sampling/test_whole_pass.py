@@ -52,23 +52,30 @@ def seen(monkeypatch):
     return sizes
 
 
+@pytest.mark.parametrize("messages", [True, False])
 @pytest.mark.parametrize("name", list(KNOWN))
-def test_scores_are_those_of_the_whole_pass_up_to_a_number_per_node(name, data, monkeypatch):
+def test_scores_are_those_of_the_whole_pass_up_to_a_number_per_node(name, messages, data, monkeypatch):
     model, targets = known_model(name), np.arange(0, NUM_NODES, 3)
-    expected = scores_without_smoothing(model, data, targets, edge_inputs=None)
+    expected = scores_without_smoothing(model, data, targets, edge_inputs=None, messages=messages)
     monkeypatch.setattr(whole_pass, "MUCH", -1)
-    found = scores_without_smoothing(model, data, targets, edge_inputs=None)
-    assert torch.equal(found, engines.scores_by_layers(model, data, sorted_edges(data.edge_index), targets))
+    found = scores_without_smoothing(model, data, targets, edge_inputs=None, messages=messages)
+    edges = sorted_edges(data.edge_index)[:, : None if messages else 0]
+    assert torch.equal(found, engines.scores_by_layers(model, data, edges, targets))
     expected, found = (each - each.mean(dim=1, keepdim=True) for each in (expected, found))
     assert torch.allclose(found, expected, rtol=0, atol=1e-4 * float(expected.abs().max()))
-    assert not torch.equal(found, expected)  # it is computed another way
+    assert not messages or not torch.equal(found, expected)  # it is computed another way
 
 
-def test_a_skip_connection_is_left_out_as_it_was(data, much):
+def test_a_skip_connection_is_left_out_as_it_was_and_added_without_messages(data, much):
     model = graycert.build_model("gcn", data, skip=True, seed=0).eval()
-    found = scores_without_smoothing(model, data, np.arange(NUM_NODES), edge_inputs=None)
+    found, alone = (
+        scores_without_smoothing(model, data, np.arange(NUM_NODES), edge_inputs=None, messages=messages)
+        for messages in (True, False)
+    )
     with torch.inference_mode():
         assert torch.allclose(found, model(data.x, data.edge_index), atol=1e-6)
+        expected = model(data.x, data.edge_index[:, :0]) + model.skip_logits(data.x)
+        assert torch.allclose(alone, expected, atol=1e-6)
 
 
 def test_weights_of_edges_count(data, much):
@@ -91,7 +98,7 @@ class Weighted(torch.nn.Module):
 
 def test_a_known_model_never_sees_the_whole_graph(data, much, seen):
     model = known_model("two GCNConv")
-    options = {"edge_inputs": None, "device": None, "alone": False}
+    options = {"edge_inputs": None, "device": None, "alone": True}
     without_smoothing(model, data, np.arange(NUM_NODES), **options)
     report = audit_model(model, data)
     assert report.passed
@@ -184,7 +191,8 @@ def test_certificates_are_those_of_the_whole_pass(data, monkeypatch):
 
 def test_how_much_a_pass_takes():
     x, model = torch.zeros(3, 2), torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.Linear(16, 2))
-    assert whole_pass.pass_bytes(model, x, num_edges=10) == 2 * 16 * 4 * 10
-    assert whole_pass.pass_bytes(model, x.double(), num_edges=10) == 2 * 16 * 8 * 10
-    assert not whole_pass.takes_much(model, x, num_edges=2**21)
-    assert whole_pass.takes_much(model, x, num_edges=2**21 + 1)
+    assert whole_pass.pass_bytes(model, x, num_edges=10) == 4 * (3 * 2 + 2 * 16 * 10)
+    assert whole_pass.pass_bytes(model, x.double(), num_edges=10) == 8 * (3 * 2 + 2 * 16 * 10)
+    assert not whole_pass.takes_much(model, x[:0], num_edges=2**21)
+    assert whole_pass.takes_much(model, x, num_edges=2**21)
+    assert whole_pass.takes_much(model, torch.empty(2**26 + 1, 1, device="meta"), num_edges=0)

@@ -77,7 +77,7 @@ def audit_model(
        nodes that together separate every node from every other.
 
     Of a chain of well-known layers the last two need less, and where one pass over the graph would take more than 256
-    MiB of messages, all of it is executed on parts of the graph: what such layers do is read off them, is the same on
+    MiB, all of it is executed on parts of the graph: what such layers do is read off them, is the same on
     every graph, and is what the engine relies on (`graycert.sampling.recognition`). Any other model is called on the
     whole graph, however large. A refusal shows the smallest pair of nodes and values that
     was found. The audit can prove that Lemma 1 fails; for a foreign module it cannot prove in general that it holds.

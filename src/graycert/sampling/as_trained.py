@@ -71,7 +71,7 @@ def scores_without_smoothing(
 ) -> Tensor:
     """Return the scores of the targets by one pass of the model over the graph, with its edges or without any.
 
-    A model that is known for certain is evaluated layer by layer where its messages would be many (`takes_much`): the
+    A model that is known for certain is evaluated layer by layer where a pass would take much (`takes_much`): the
     same scores, up to rounding and a number per node.
 
     Args:
@@ -92,12 +92,12 @@ def scores_without_smoothing(
     with torch.inference_mode(), evaluation_mode(model), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the same as in the passes before
         model.to(where)
-        if messages and where.type == "cpu" and takes_much(model, data.x, num_edges=edges.size(1)):
+        edges, found = edges if messages else edges[:, :0], None
+        if where.type == "cpu" and takes_much(model, data.x, num_edges=data.edge_index.size(1)):
             found = scores_by_layers(model, data, edges, targets)
-            if found is not None:
-                return found
-        x, edges = data.x.to(where), edges.to(where)
-        with messages_in_parts(model) if is_recognised(model) else nullcontext():
-            scores: Tensor = model(x, edges if messages else edges[:, :0])[nodes]
-        shown = None if messages else skip_logits_of(model, x, nodes)
-        return (scores if shown is None else scores + shown).cpu()
+        if found is None:
+            x = data.x.to(where)
+            with messages_in_parts(model) if is_recognised(model) else nullcontext():
+                found = model(x, edges.to(where))[nodes]
+        shown = None if messages else skip_logits_of(model, data.x.to(where), nodes)
+        return (found if shown is None else found + shown).cpu()

@@ -5,18 +5,18 @@ from typing import Any
 from torch import Tensor, nn
 
 MUCH = 2**28
-"""Bytes of messages from which on a model that is known for certain makes no such pass at once."""
+"""Bytes from which on a model that is known for certain makes no such pass at once."""
 
 _MESSAGES = 2  # per edge and channel of a forward pass: as gathered, and as weighted
 
 
 def pass_bytes(model: Any, x: Tensor, *, num_edges: int) -> int:
-    """Return the bytes of the messages of a forward pass over a graph, those of the widest layer."""
-    return _MESSAGES * widest_layer(model) * int(x.element_size()) * num_edges
+    """Return the bytes of a pass over a graph: the model's own copy of the features, messages of the widest layer."""
+    return int(x.element_size()) * (x.numel() + _MESSAGES * widest_layer(model) * num_edges)
 
 
 def takes_much(model: Any, x: Tensor, *, num_edges: int) -> bool:
-    """Return whether the messages of a pass are more than `MUCH`; of model and graph alone, not of the machine."""
+    """Return whether a pass takes more than `MUCH`; of model and graph alone, not of the machine."""
     return pass_bytes(model, x, num_edges=num_edges) > MUCH
 
 
