@@ -232,6 +232,7 @@ def test_worst_sets_are_eligible_grow_with_the_radius_and_stop_where_certificate
     for row in range(2):
         assert found.worst_set(row, 0).tolist() == []
         kept = min(12, int((found.delta_upper[row] < 0.5).sum()) + 1)
+        assert len(found.attackers[row]) <= min(kept, found.num_eligible[row])  # a set that repeats is not kept again
         for radius in range(1, 15):
             nodes = found.worst_set(row, radius)
             assert nodes.dtype == np.int64

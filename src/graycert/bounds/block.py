@@ -95,8 +95,8 @@ class TargetDeltas:
     Args:
         delta_upper: Δ̄(ρ) for ρ = 1..max_radius, shape (max_radius,).
         proved: Whether no tighter bound of this kind exists, shape (max_radius,).
-        attackers: The worst set per ρ up to the first with Δ̄ >= 1/2, as far as sets are kept, padded with -1, shape
-            (num_radii, num_radii).
+        attackers: The worst set per ρ up to the first with Δ̄ >= 1/2, as far as sets are kept and differ, padded with
+            -1, shape (num_sets, num_sets). The last one is also that of every larger ρ.
         method: The method, as recorded.
         path_counts_exact: Whether simple paths were counted rather than over-counted by walks.
     """
@@ -114,11 +114,18 @@ def up_to_one_half(delta_upper: FloatArray) -> int:
 
 
 def nested(chain: IntArray, size: int) -> NDArray[np.int32]:
-    """Return the first 1, 2, ..., ``size`` nodes of a chain, padded with -1, shape (size, size)."""
-    sets = np.full((size, size), -1, dtype=np.int32)
+    """Return the first 1, 2, ..., ``size`` nodes of a chain, or all if they are fewer: a set per row, padded with -1."""
     known = chain[:size].astype(np.int32)
-    np.copyto(sets[:, : known.size], known, where=_below_diagonal(size)[:, : known.size])
-    return sets
+    return np.where(_below_diagonal(known.size), known, np.int32(-1))
+
+
+def while_they_differ(sets: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return a copy of the sets, a row each, without those at the end that only repeat the one before."""
+    size = len(sets)
+    if size and sets[-1, -1] < 0:  # fewer nodes than rows: these are all that do harm
+        others = np.flatnonzero((sets != sets[-1]).any(axis=1))
+        size = int(others[-1]) + 2 if others.size else 1
+    return sets[:size, :size].copy()
 
 
 @cache

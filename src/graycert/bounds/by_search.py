@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graycert.bounds.block import Block, Setting, TargetDeltas, nested, up_to_one_half
+from graycert.bounds.block import Block, Setting, TargetDeltas, nested, up_to_one_half, while_they_differ
 from graycert.errors import InvalidParameterError
 from graycert.graph import tree_shaped
 
@@ -85,7 +85,7 @@ class SearchBounds:
         return TargetDeltas(
             delta_upper=worst.delta_upper,
             proved=worst.proved,
-            attackers=worst.attackers[:size, :size].copy(),  # without those of other targets
+            attackers=while_they_differ(worst.attackers[:size, :size]),
             method=self._name if worst.proved[:size].all() else "prefix",
         )
 

@@ -31,8 +31,8 @@ class DeltaBounds:
         path_counts_exact: Whether simple paths were counted, rather than over-counted by walks, shape (num_targets,);
             True where no paths were counted.
         attackers: For each target the worst sets found, up to the first ρ with Δ̄(ρ) >= 1/2 (a certificate never asks
-            for more): row ρ - 1 of an array of shape (num_radii, num_radii) holds node indices, padded with -1. Empty
-            where edges are attacked.
+            for more): row ρ - 1 of an array of shape (num_sets, num_sets) holds node indices, padded with -1; its last
+            row is also the set of every larger ρ. Empty where edges are attacked.
         bound: How Δ was to be bounded, e.g. "auto".
         num_layers: Number of message-passing steps k that the bounds hold for.
         smoothing: The smoothing; an array of p_d is in the order of ``CanonicalGraph``.
