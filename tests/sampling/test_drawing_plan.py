@@ -180,6 +180,13 @@ def test_of_a_large_graph_a_bounded_part_is_compared(monkeypatch):
     assert seen[0][1] <= 500
 
 
+def test_a_graph_of_many_nodes_is_compared_on_a_part_however_few_its_edges(monkeypatch):
+    monkeypatch.setattr(engines, "_COMPARED_NODES", 500)
+    no_edges = torch.empty(2, 0, dtype=torch.int64)
+    assert engines.compared_part(no_edges, np.arange(500), num_nodes=500, num_layers=2).nodes.numel() == 500
+    assert engines.compared_part(no_edges, np.arange(501), num_nodes=501, num_layers=2).nodes.numel() < 500
+
+
 def test_projected_rows_of_the_whole_graph_are_not_copied():
     data = graph_with_hubs(60, hubs=1)
     whole, some = engine_for(data), engine_for(data, np.arange(59, -1, -1))

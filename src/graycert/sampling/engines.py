@@ -212,7 +212,7 @@ def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: 
         num_nodes: Number of nodes.
         num_layers: Number k of propagation steps.
     """
-    if num_nodes + edge_index.size(1) <= _COMPARED_UNITS:
+    if num_nodes <= _COMPARED_NODES and num_nodes + edge_index.size(1) <= _COMPARED_UNITS:
         return whole_graph(edge_index, torch.tensor(targets), num_nodes=num_nodes)
     chosen = torch.tensor(targets[:: -(-targets.size // _COMPARED_TARGETS)])
     source, target = edge_index[:2]
