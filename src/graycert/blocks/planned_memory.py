@@ -27,8 +27,8 @@ class PlannedMemory:
         graph: Sorted edges.
         results: Bounds, votes and conclusions of all targets that are worked on at once.
         whole_pass: One forward pass of the model over the whole graph, as the audit makes it, and the comparison with
-            the model as trained: a copy of the features, messages of the widest layer. Nothing where it is made in parts, which takes less than
-            drawing does.
+            the model as trained: a copy of the features, messages of the widest layer. Nothing where it is made in
+            parts, which takes less than drawing does.
         drawing: What drawing has planned (``setup.memory_planned`` of a result), or what it may take.
     """
 
