@@ -114,7 +114,7 @@ def up_to_one_half(delta_upper: FloatArray) -> int:
 
 
 def nested(chain: IntArray, size: int) -> NDArray[np.int32]:
-    """Return the first 1, 2, ..., ``size`` nodes of a chain, or all if they are fewer: a set per row, padded with -1."""
+    """Return the first 1, 2, ..., ``size`` nodes of a chain, or all if fewer: a set per row, padded with -1."""
     known = chain[:size].astype(np.int32)
     return np.where(_below_diagonal(known.size), known, np.int32(-1))
 
