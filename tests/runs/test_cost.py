@@ -33,6 +33,14 @@ def everything_is_ok():
     return certified(0.794)
 
 
+def test_what_the_model_never_knew_is_not_laid_to_smoothing(everything_is_ok):
+    trained = everything_is_ok.prediction_as_trained.copy()
+    trained[:] = 0
+    never, *_ = warnings_of(everything_is_ok.replace(prediction_as_trained=trained))
+    assert "of which the model as trained finds 0. " in never
+    assert never.endswith('(graycert.train(..., class_weight="balanced", stop_on="balanced accuracy")).')
+
+
 def test_a_class_that_is_never_predicted_is_warned_of_before_any_praise(everything_is_ok, tmp_path):
     c = everything_is_ok
     found = cost(c)
@@ -44,6 +52,7 @@ def test_a_class_that_is_never_predicted_is_warned_of_before_any_praise(everythi
         "The smoothed classifier never predicts class 'fraud': it is the class of 12 targets, of which the model as "
         "trained finds 12."
     )
+    assert never.endswith("or smooth less (lower p_delete, p_ablate).")
     assert nearly.startswith(
         "Of the predictions of the smoothed classifier 100.0 % are 'ok', though the model as trained"
     )

@@ -101,13 +101,13 @@ def test_the_best_of_several_floors_is_shown(run):
 def test_without_a_floor_the_line_that_computes_one_is_shown():
     c = certified()
     assert c.prediction_of_floor is None
-    assert "not computed. It takes seconds: graycert.certify(..., floor=graycert.distill(split))" in c.summary()
+    assert "not computed. It takes seconds: `graycert.certify(..., floor=graycert.distill(split))`" in c.summary()
     assert summary_record(c)["floor"]["not_computed"].startswith("It takes seconds")
     alone = c.replace(prediction_without_messages=None)
     assert "From its own features alone (the floor): not computed." in alone.summary()
     from_options = c.replace(setup=c.setup.replace(provenance={"options": {"seed": 0}}))
     assert (
-        "graycert certify --config THIS-RUN/config.toml --floor distill, THIS-RUN being the folder"
+        "`graycert certify --config THIS-RUN/config.toml --floor distill`, THIS-RUN being the folder"
         in from_options.summary()
     )
 

@@ -113,7 +113,7 @@ def test_every_target_of_every_smoothing_is_explained(case):
             assert "holds whatever all of them do together" in text
         elif c.radius[row] > 0:
             unit, radius = c.setup.threat.unit, c.radius[row]
-            whom = f"one hostile of the {unit}" if radius == 1 else f"{radius} hostile {unit}"
+            whom = f"one hostile {unit[:-1]}" if radius == 1 else f"{radius} hostile {unit}"
             assert f"{radius}: it holds against any {whom};" in text
         if c.estimation_votes is not None and c.estimation_votes[row].any():
             assert f"{c.estimation_votes[row].max():,} for" in text
@@ -154,3 +154,10 @@ def test_the_command_line_says_the_same(tmp_path, capsys):
     found = run_command(capsys, "inspect", folder, "--nodes", "nobody")
     assert found.status == 2
     assert "`node` must be" in found.err
+
+
+def test_numbered_classes_are_told_from_counts():
+    setup = made("interception").setup
+    found = made("interception").replace(setup=setup.replace(class_names=None)).protect_first()
+    for each in found.nodes:
+        assert each.of_classes == ", ".join(f"{count} of class {name}" for name, count in each.classes.items())

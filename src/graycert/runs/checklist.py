@@ -1,6 +1,7 @@
 """For who audits a result: what it rests on, what each file is, and what checking it does and does not redo."""
 
 from graycert.certificates import Certificates
+from graycert.setup import Setup
 
 FILES_IN_WORDS = (
     ("config.toml", "every parameter, versions, and fingerprints of graph and features"),
@@ -36,7 +37,22 @@ def assumptions(c: Certificates) -> tuple[str, ...]:
             else []
         ),
         *(["Values per edge are no function of features, as the user said."] if s.edge_inputs else []),
+        *(
+            [
+                "Gaps in the tables were filled with medians over all nodes. These stay what they are: if hostile "
+                "nodes moved them, by what they write into the tables, other nodes' features would change."
+            ]
+            if any(each.startswith("filled gaps (median)") for each in _preparation(s))
+            else []
+        ),
     )
+
+
+def _preparation(setup: Setup) -> list[str]:
+    """Return what was done to make the graph, as far as the run says."""
+    graph = setup.provenance.get("graph")
+    said = graph.get("preparation") if isinstance(graph, dict) else None
+    return [each for each in said if isinstance(each, str)] if isinstance(said, list | tuple) else []
 
 
 REDONE = (

@@ -17,6 +17,12 @@ MOST_CLASSES = 20
 FEW = 5
 """Targets of a class that the model as trained does not find either, from which on that is worth a warning."""
 
+NOT_AS_TRAINED = (
+    "The model as trained does not find one of them either: train it so that rare classes count "
+    '(graycert.train(..., class_weight="balanced", stop_on="balanced accuracy")).'
+)
+"""What to do where it is not the smoothing that loses a class."""
+
 NEARLY_ALL = 0.95
 """Share of the predictions from which on one class takes nearly all."""
 
@@ -193,6 +199,7 @@ def _never_predicted(c: Certificates) -> list[str]:
     predicted = np.bincount(c.prediction[c.radius >= 0], minlength=c.setup.num_classes)
     before = _counts(c.prediction_as_trained, c.setup.num_classes)
     sentences: list[str] = []
+    found_as_trained = False
     for each in found.classes if predicted.any() else ():
         if each.smoothed or (not each.as_trained and each.targets < FEW):
             continue
@@ -204,12 +211,14 @@ def _never_predicted(c: Certificates) -> list[str]:
             have = f"it is the class of {each.targets:,} targets"
             have += "" if each.as_trained is None else f", of which the model as trained finds {each.as_trained:,}"
         sentences.append(f"The smoothed classifier {verb}: {have}.")
+        found_as_trained |= each.as_trained != 0
     if not sentences:
         return []
     listed = " ".join(sentences[:MOST_CLASSES])
     return [
         f"{listed} What is certified below holds, but of a classifier that does not know "
-        f"{'this class' if len(sentences) == 1 else 'these classes'}. {c.setup.smoothing.remedy}"
+        f"{'this class' if len(sentences) == 1 else 'these classes'}. "
+        f"{c.setup.smoothing.remedy if found_as_trained else NOT_AS_TRAINED}"
     ]
 
 

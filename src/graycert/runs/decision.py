@@ -117,7 +117,7 @@ def _open(c: Certificates) -> tuple[str, ...]:
         )
         if wrong:
             sentences.append(
-                f"Of the predictions that hold against any one hostile of the {unit}, {wrong:,} "
+                f"Of the predictions that hold against any one hostile {unit.removesuffix('s')}, {wrong:,} "
                 f"{'is' if wrong == 1 else 'are'} wrong: a certificate says "
                 "that a prediction does not change, not that it is right."
             )

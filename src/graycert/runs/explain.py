@@ -133,15 +133,16 @@ def _lead(c: Certificates, row: int) -> str:
 
 def _holds(c: Certificates, row: int) -> str:
     radius, eligible, unit = int(c.radius[row]), int(c.num_eligible[row]), c.setup.threat.unit
+    one = unit.removesuffix("s")
     field = f"{eligible:,} {unit} may be hostile (receptive field: {int(c.receptive_field_size[row]):,} nodes)"
     if radius < 0:
         return f"Certificate: none; {field}."
     if c.whole_field[row]:
         return f"Certificate: it holds whatever all of them do together; {field}."
     if not radius:
-        return f"Certificate: radius 0: one hostile of the {unit} may change it, as far as is proved; {field}."
+        return f"Certificate: radius 0: one hostile {one} may change it, as far as is proved; {field}."
     at_least = "at least " if radius == c.setup.max_radius else ""
-    whom = f"one hostile of the {unit}" if radius == 1 else f"{radius} hostile {unit}"
+    whom = f"one hostile {one}" if radius == 1 else f"{radius} hostile {unit}"
     return f"Certificate: radius {at_least}{radius}: it holds against any {whom}; {field}."
 
 

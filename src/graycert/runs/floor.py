@@ -90,8 +90,8 @@ def how_to_compute(c: Certificates) -> str | None:
     if c.setup.threat.exposes(c.targets).any():
         return None
     if c.setup.provenance.get("options"):
-        return f"It takes seconds: graycert certify --config {FOLDER}/config.toml --floor distill{WHERE}"
-    return "It takes seconds: graycert.certify(..., floor=graycert.distill(split))"
+        return f"It takes seconds: `graycert certify --config {FOLDER}/config.toml --floor distill`{WHERE}"
+    return "It takes seconds: `graycert.certify(..., floor=graycert.distill(split))`"
 
 
 def floor_in_summary(c: Certificates) -> dict[str, Any]:

@@ -39,6 +39,14 @@ class NodeToProtect:
     targets: int
     classes: dict[str, int]
 
+    @property
+    def of_classes(self) -> str:
+        """How many of the targets are of which class, in words."""
+        named = list(self.classes.items())[:MOST_NAMED_CLASSES]
+        more = ", ..." if len(self.classes) > len(named) else ""
+        numbers = all(name.isdecimal() for name in self.classes)  # "2 of class 1", not "2 1"
+        return ", ".join(f"{count:,} {'of class ' if numbers else ''}{name}" for name, count in named) + more
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrustGain:
@@ -91,7 +99,7 @@ class ProtectFirst:
 
         rows = [{"node": each.node, "name": each.name, "targets": each.targets} for each in self.nodes]
         frame = pd.DataFrame(rows, columns=["node", "name", "targets"])
-        frame["classes"] = [_classes(each) for each in self.nodes]
+        frame["classes"] = [each.of_classes for each in self.nodes]
         return frame
 
     def __str__(self) -> str:
@@ -173,7 +181,7 @@ def protect_first_per_target(c: Certificates) -> list[list[str]]:
 
 def rows_of(found: ProtectFirst) -> list[tuple[str, ...]]:
     """Return the cells of the table of nodes."""
-    return [(each.name, f"{each.targets:,}", _classes(each)) for each in found.nodes]
+    return [(each.name, f"{each.targets:,}", each.of_classes) for each in found.nodes]
 
 
 def note(found: ProtectFirst) -> str:
@@ -196,12 +204,6 @@ def _of_classes(c: Certificates, members: BoolArray) -> dict[str, int]:
     counts = np.bincount(c.prediction[members], minlength=c.setup.num_classes)
     order = np.lexsort((np.arange(counts.size), -counts))
     return {class_word(c, int(number)): int(counts[number]) for number in order if counts[number]}
-
-
-def _classes(each: NodeToProtect) -> str:
-    named = list(each.classes.items())[:MOST_NAMED_CLASSES]
-    more = ", ..." if len(each.classes) > len(named) else ""
-    return ", ".join(f"{count:,} {name}" for name, count in named) + more
 
 
 def _gains(c: Certificates, data: Any, nodes: IntArray) -> tuple[TrustGain, ...]:

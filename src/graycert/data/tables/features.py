@@ -149,7 +149,10 @@ def _advice(name: str, table: Table, texts: pa.ChunkedArray) -> str:
     if pa.types.is_temporal(table.columns[name].type) or _all_match(texts, _DATE):
         return f"Write dates as numbers, e.g. of days. {_leave_out(name)}"
     if _all_match(texts, _DECIMAL_COMMA):
-        return f"Write a point, not a comma, before decimals. {_leave_out(name)}"
+        return (
+            "Write a point, not a comma, before decimals, or pass the frame that "
+            f'pandas.read_csv(..., decimal=",") reads. {_leave_out(name)}'
+        )
     if _all_match(texts, _NUMBER) or _all_match(texts, r"(?i)^[+-]?inf(inity)?$"):
         return f"Features are at most 3.4e38. {_leave_out(name)}"
     distinct = pc.unique(table.texts(name))
@@ -266,7 +269,8 @@ def _remark_scales(blocks: list[tuple[list[str], NDArray[np.float32]]], findings
     if sizes[large] >= DIFFERENT * sizes[small]:
         findings.remarks.append(
             f"features differ in scale: `{large}` varies by {sizes[large]:.3g}, `{small}` by {sizes[small]:.3g}; most "
-            "models learn little from the small ones. Bring columns to one scale first, by their mean and deviation"
+            "models learn little from the small ones. Bring columns to one scale first, by their mean and deviation "
+            "over training nodes"
         )
 
 
