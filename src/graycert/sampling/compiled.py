@@ -21,7 +21,7 @@ from graycert.sampling.memory import default_budget
 from graycert.sampling.operations import NormalisedSum, Operation, PlainSum, SoftMedoid, UnknownModelError
 from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream, Purpose
-from graycert.sampling.tally import Progress, Tally
+from graycert.sampling.tally import Counts, Progress, Tally
 from graycert.sampling.workspace import Coins, Part, Tile
 
 
@@ -144,16 +144,19 @@ class CompiledEngine:
     def _draw_apart(self, tally: Tally, part: Part, cut: Cut, coins: Coins) -> None:
         """Let each thread work on a tile of its own."""
 
-        def work() -> None:
-            counts = tally.own_counts(cut.rows)
+        def count_in(counts: Counts) -> None:
             with self._tile(part, cut) as tile:
                 for first in tally.chunks():
                     tile.count(first, coins, tally.ballot(first, cut.rows, counts))
+
+        def work() -> None:
+            counts = tally.own_counts(cut.rows)
+            count_in(counts)
             tally.add(cut.rows, counts)
 
         num_threads = min(self.plan.num_threads, tally.num_chunks)
         if num_threads == 1:
-            work()
+            count_in(tally.shared_counts(cut.rows))
             return
         with ThreadPoolExecutor(num_threads) as pool, tally.stopping():
             for future in [pool.submit(work) for _ in range(num_threads)]:
