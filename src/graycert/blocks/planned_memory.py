@@ -11,7 +11,7 @@ from graycert.sampling.whole_pass import pass_bytes, takes_much
 LIBRARIES = 560 * 2**20
 """Bytes of Python, PyTorch, PyTorch Geometric, Numba and SciPy once all that certifying needs is loaded."""
 
-_PER_EDGE = 26  # sources, targets and order, 8 each, two marks
+_PER_EDGE = 20  # sources and targets, 8 each, and their order
 _PER_NODE = 8
 _KEPT = 1.4  # of what a target holds: what is handed on beside what it is made of
 

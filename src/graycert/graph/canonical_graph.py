@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from graycert._types import BoolArray, FloatArray, IntArray
+from graycert._types import BoolArray, FloatArray
 from graycert.errors import InvalidParameterError
 from graycert.graph.adjacency import Adjacency
 from graycert.graph.conversion import as_adjacency, edge_list, simple_adjacency
@@ -26,7 +26,7 @@ class CanonicalGraph:
 
     Args:
         adjacency: The graph without self-loops, whose order is this one with self-loops left out.
-        order: Which column of ``edge_index`` is where in this order, shape (num_edges,).
+        order: Which column of ``edge_index`` is where in this order, int32 where positions fit, shape (num_edges,).
         is_proper: Whether each edge in this order is no self-loop and the first between its nodes, shape (num_edges,).
         is_repeated: Whether each edge in this order joins the same nodes as the one before it, shape (num_edges,).
         handed_in: What values per edge are handed in for, in words; empty where they cannot be, because nothing says in
@@ -34,7 +34,7 @@ class CanonicalGraph:
     """
 
     adjacency: Adjacency
-    order: IntArray
+    order: NDArray[np.signedinteger]
     is_proper: BoolArray
     is_repeated: BoolArray
     handed_in: str = "column of `edge_index`"
@@ -57,26 +57,26 @@ class CanonicalGraph:
             >>> from types import SimpleNamespace
             >>> graph = CanonicalGraph.of(SimpleNamespace(edge_index=[[1, 2, 2], [2, 2, 0]], num_nodes=3))
             >>> graph.order, graph.proper(np.array([0.3, 0.1, 0.2]))
-            (array([2, 0, 1]), array([0.3, 0.1]))
+            (array([2, 0, 1], dtype=int32), array([0.3, 0.1]))
         """
         if isinstance(graph, Adjacency) or sp.issparse(graph):
             adjacency = as_adjacency(graph)
-            everything = np.arange(adjacency.num_edges)
+            everything = _as_they_are(adjacency.num_edges)
             return cls(
                 adjacency=adjacency,
                 order=everything,
-                is_proper=np.ones(everything.size, dtype=np.bool_),
-                is_repeated=np.zeros(everything.size, dtype=np.bool_),
+                is_proper=np.broadcast_to(np.True_, everything.shape),
+                is_repeated=np.broadcast_to(np.False_, everything.shape),
                 handed_in="" if sp.issparse(graph) else "edge of the Adjacency",
             )
         edges, num_nodes = edge_list(graph)
         adjacency = simple_adjacency(edges, num_nodes=num_nodes) if merge_parallel else as_adjacency(graph)
         found = order_by_target(edges, num_nodes=adjacency.num_nodes)
-        order = np.arange(edges.shape[1]) if found is None else found.astype(np.int64)
-        repeated, proper = np.zeros(order.size, dtype=np.bool_), np.ones(order.size, dtype=np.bool_)
+        order = _as_they_are(edges.shape[1]) if found is None else found
+        repeated, proper = (np.broadcast_to(value, order.shape) for value in (np.False_, np.True_))
         if adjacency.num_edges < order.size:
             sources, targets = edges[:, order]
-            repeated[1:] = repeats((sources, targets))
+            repeated = np.concatenate([[False], repeats((sources, targets))])
             proper = (sources != targets) & ~repeated
         return cls(adjacency=adjacency, order=order, is_proper=proper, is_repeated=repeated)
 
@@ -111,7 +111,8 @@ class CanonicalGraph:
                 f"`p_delete` must be a number or have one entry per {self.handed_in} ({self.num_edges:,}), got "
                 f"{values.size:,} entries. Was the graph prepared or split after they were chosen?"
             )
-        return values[self.order]
+        in_order: NDArray[Any] = values[self.order]
+        return in_order
 
     def proper(self, values: NDArray[Any]) -> NDArray[Any]:
         """Leave out self-loops and all but one of parallel edges: from this order to that of ``adjacency``.
@@ -133,6 +134,12 @@ class CanonicalGraph:
         columns = np.empty_like(values)
         columns[self.order] = values
         return columns
+
+
+def _as_they_are(number: int) -> NDArray[np.signedinteger]:
+    index: Any = np.int32 if number <= np.iinfo(np.int32).max else np.int64
+    places: NDArray[np.signedinteger] = np.arange(number, dtype=index)
+    return places
 
 
 def probability_arrays(adjacency: Adjacency, smoothing: InterceptionSmoothing) -> tuple[FloatArray, FloatArray]:

@@ -101,22 +101,26 @@ class GivenEdgeInputs(nn.Module):
         return super().__getattr__(name)
 
 
-def with_edge_inputs(model: Any, data: Any, names: EdgeInputNames | None) -> tuple[Any, Tensor]:
+def with_edge_inputs(
+    model: Any, data: Any, names: EdgeInputNames | None, *, in_order: bool = True
+) -> tuple[Any, Tensor]:
     """Return a model as it is called, and the edges that it is called with, sorted by target and source, on the CPU.
 
     Args:
         model: The model.
         data: The graph.
         names: Values per edge that it is given; none: model and edges are what they were.
+        in_order: Whether edges are sorted, and copied; else they are as they were handed in.
 
     Returns:
         The model, and int64 (2, num_edges), or (3, num_edges) for a model that is given values per edge.
     """
     edge_index = data.edge_index.detach().cpu()
     if not names:
-        return model, sorted_edges(edge_index)
+        return model, sorted_edges(edge_index) if in_order else edge_index
     inputs, rows = EdgeInputs.of_graph(data, names)
-    return GivenEdgeInputs(model, inputs), sorted_edges(torch.cat([edge_index, rows.unsqueeze(0)]))
+    edges = torch.cat([edge_index, rows.unsqueeze(0)])
+    return GivenEdgeInputs(model, inputs), sorted_edges(edges) if in_order else edges
 
 
 def sorted_edges(edges: Tensor) -> Tensor:

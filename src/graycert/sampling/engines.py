@@ -14,7 +14,7 @@ from graycert._compilation import announced
 from graycert._types import Float32Array
 from graycert._validation import check_choice
 from graycert.errors import InvalidParameterError
-from graycert.models.edge_inputs import GivenEdgeInputs, with_edge_inputs
+from graycert.models.edge_inputs import GivenEdgeInputs, sorted_edges, with_edge_inputs
 from graycert.sampling.compiled import CompiledEngine, build_compiled_engine
 from graycert.sampling.drawing_plan import LANES
 from graycert.sampling.field_graph import FieldGraph, whole_graph
@@ -87,7 +87,7 @@ def choose_engine(
         try:
             if device is not None and device.type != "cpu":
                 raise UnknownModelError(f"is to run on {device}")
-            given, edges = with_edge_inputs(model, data, edge_inputs)
+            given, edges = with_edge_inputs(model, data, edge_inputs, in_order=False)
             return _compiled(given, data, edges, targets, smoothing, num_layers, ablation_token, memory, say)
         except UnknownModelError as unknown:
             reason = f"; no compiled kernels because the model {unknown}"
@@ -207,13 +207,13 @@ def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: 
     these nodes and no others.
 
     Args:
-        edge_index: int64 (2, num_edges), or with a third row of values, sorted by receiver.
+        edge_index: int64 (2, num_edges), or with a third row of values, in any order.
         targets: Distinct nodes, shape (num_targets,).
         num_nodes: Number of nodes.
         num_layers: Number k of propagation steps.
     """
     if num_nodes <= _COMPARED_NODES and num_nodes + edge_index.size(1) <= _COMPARED_UNITS:
-        return whole_graph(edge_index, torch.tensor(targets), num_nodes=num_nodes)
+        return whole_graph(sorted_edges(edge_index), torch.tensor(targets), num_nodes=num_nodes)
     chosen = torch.tensor(targets[:: -(-targets.size // _COMPARED_TARGETS)])
     source, target = edge_index[:2]
     nodes = index_to_mask(chosen, num_nodes)
@@ -222,7 +222,7 @@ def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: 
         near = near[~nodes[near]]
         nodes[near[: max(0, _COMPARED_NODES - int(nodes.sum()))]] = True
     inside = (nodes[source] & nodes[target]).nonzero().squeeze(1)
-    kept = edge_index[:, inside[:: -(-max(1, inside.numel()) // _COMPARED_UNITS)]]
+    kept = sorted_edges(edge_index[:, inside[:: -(-max(1, inside.numel()) // _COMPARED_UNITS)]])
     position = torch.cumsum(nodes, 0) - 1
     placed = torch.cat([position[kept[:2]], kept[2:]])
     return FieldGraph(nodes.nonzero().squeeze(1), placed, edge_ids(kept, num_nodes=num_nodes), position[chosen])
