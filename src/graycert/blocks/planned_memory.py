@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 
 from graycert.blocks.cutting import bytes_per_target
+from graycert.bounds import PATH_BOUNDS
 from graycert.problem import Problem
 from graycert.sampling import evaluation_mode
 from graycert.sampling.recognition import is_recognised
@@ -13,7 +14,9 @@ LIBRARIES = 560 * 2**20
 
 _PER_EDGE = 20  # sources and targets, 8 each, and their order
 _PER_NODE = 8
-_KEPT = 1.4  # of what a target holds: what is handed on beside what it is made of
+_LISTED = (
+    1.4  # times what a target holds, where bounds are found target by target: an object for each beside the arrays
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +51,13 @@ class PlannedMemory:
             drawing: See above.
         """
         graph, data = problem.the_graph, problem.data
+        kept = 1.0 if problem.setup.bound in PATH_BOUNDS else _LISTED
         tensors = [getattr(data, name, None) for name in ("x", "edge_index", "y")]
         return cls(
             libraries=LIBRARIES,
             data=sum(int(each.nbytes) for each in tensors if each is not None),
             graph=_PER_EDGE * graph.num_edges + _PER_NODE * graph.num_nodes,
-            results=int(_KEPT * bytes_per_target(problem) * problem.targets.size),
+            results=int(kept * bytes_per_target(problem) * problem.targets.size),
             whole_pass=_whole_pass(problem),
             drawing=drawing,
         )
