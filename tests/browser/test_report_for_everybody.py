@@ -1,5 +1,6 @@
 """The page by keyboard, for screen readers, in the dark, on a phone, on paper, without script, with hostile names."""
 
+import base64
 import re
 from pathlib import Path
 
@@ -250,7 +251,8 @@ def test_nothing_drawn_is_cut(open_page, runs, browser):
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     open_page(runs["interception"], f"#node={made('interception').targets[2]}")
     cut = browser.execute_script(
-        "return [...document.querySelectorAll('#curves text, #histogram text, #by-degree text, #by-degree circle')]"
+        "return [...document.querySelectorAll('#curves text, #histogram text, #by-degree text, #by-degree circle,"
+        " #one-field text')]"
         ".filter((each) => { const box = each.getBBox(); const view = each.ownerSVGElement.viewBox.baseVal;"
         " return box.x < 0 || box.y < 0 || box.x + box.width > view.width || box.y + box.height > view.height; })"
         ".map((each) => each.textContent)"
@@ -280,6 +282,25 @@ def test_paper_shows_the_summary_first_and_no_controls(open_page, runs, browser)
         ".map((each) => each.innerText)"
     )
     assert before == ["What to do next", "What it costs", "Certified targets per radius"]
+
+
+def test_the_page_for_a_decision_is_one_sheet(browser, tmp_path):
+    called = Called.of(["account,accounts", "prediction=decision,decisions", "structure=who pays whom"])
+    page = tmp_path / "page.html"
+    page.write_text(render_document(decision(made("interception"), called=called)), encoding="utf-8")
+    browser.get(page.as_uri())
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})["data"]
+    assert len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed))) == 1
+
+
+def test_curves_of_two_runs_have_room_for_their_axes(browser, tmp_path):
+    view = comparison_page(made("interception"), made("node-insertion"), names=("one", "other"))
+    (tmp_path / "page.html").write_text(render_document(view), encoding="utf-8")
+    screen = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    browser.get((tmp_path / "page.html").as_uri())
+    left = "return Math.min(...[...document.querySelectorAll('figure text')].map((each) => each.getBBox().x))"
+    assert browser.execute_script(left) >= 0
 
 
 def test_without_its_script_the_page_still_says_what_is_proved(browser, runs):

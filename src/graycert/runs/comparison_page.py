@@ -34,7 +34,9 @@ def comparison_page(before: Certificates, after: Certificates, *, names: tuple[s
     counts, say = found.counts, found.called.say
     told = ", ".join(f"{counts[each]:,} {each}" for each in CHANGES)
     sides = tuple(zip(names, (before, after), strict=True))
-    changed = tuple(table for each in CHANGES[:3] if (table := _changed(found, each)) is not None)
+    changed = tuple(
+        table for each in ("worse", "another prediction", "better") if (table := _changed(found, each)) is not None
+    )
     return Document(
         title=f"Two runs: {names[0]} and {names[1]}",
         warnings=tuple(each for each in found.notes if each.startswith("NOT SOUND")),

@@ -1,6 +1,7 @@
 """The words of a report, explained for who has never read the paper."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from graycert.certificates import Certificates
 
@@ -99,12 +100,13 @@ def terms(c: Certificates) -> tuple[Term, ...]:
                 forms=("lead", "Lead"),
             )
         )
-    if c.setup.draws is not None:
+    if c.setup.draws is not None and c.setup.the_rule.is_sound:
+        one = "any of the statements" if c.setup.simultaneous else "a single statement"
         found.append(
             Term(
                 word="confidence",
-                meaning="Votes are drawn at random. In at most so many of all repetitions, in percent, as are missing "
-                "to 100 they mislead, and a statement is wrong.",
+                meaning="Votes are drawn at random, and by bad luck they mislead: if all were drawn again and again, "
+                f"{one} would be wrong in at most {(100 * Decimal(repr(c.setup.alpha))).normalize():f} % of the cases.",
                 forms=("confidence",),
             )
         )

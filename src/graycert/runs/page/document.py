@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graycert.runs.page.view_data import Table
 
-WIDTH, HEIGHT, EDGE = 600, 280, 50
+WIDTH, HEIGHT, EDGE = 600, 280, 66
 """Size of curves in units of their drawing, and room for what stands beside the axes."""
 
 

@@ -266,7 +266,7 @@
     byId("rows").replaceChildren(...shown.map((row) => make("tr", { class: row === state.chosen ? "chosen" : null },
       ...COLUMNS.map((each, place) => (place === 0
         ? make("th", { scope: "row" }, make("a", { href: link(row) }, own(each.text(row))))
-        : make("td", { class: ["prediction", "label", "radius"].includes(each.key) ? "words" : null }, own(each.text(row))))))));
+        : make("td", { class: { prediction: "words", label: "words", radius: "brief" }[each.key] ?? null }, own(each.text(row))))))));
     const few = data.total > data.shown ? say` (the weakest ${whole(data.shown)} of ${whole(data.total)} are on this page)` : "";
     byId("found").textContent = say`${whole(state.found.length)} of ${whole(data.shown)} targets${few}, page ${
       state.page + 1} of ${whole(pages)}${state.sort ? "" : ", weakest first"}`;
@@ -419,7 +419,8 @@
       shape.append(make("svg:title", {}, describe(place).filter((each) => each).join(", ")));
       parts.push(shape);
       if (!hops[place] || worst.has(node) || field.nodes.length <= 16) {
-        parts.push(words(x, y - 13, short(visible(nodeName(node)), 18), "middle", "label"));
+        const anchor = x < 110 ? "start" : x > 530 ? "end" : "middle";
+        parts.push(words(x, y - 13, short(visible(nodeName(node)), 18), anchor, "label"));
       }
     });
     const order = field.nodes.map((_, place) => place).sort((a, b) =>
