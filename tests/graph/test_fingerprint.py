@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from graycert.errors import InvalidParameterError
-from graycert.graph import graph_fingerprint
+from graycert.graph import Adjacency, adjacency_fingerprint, graph_fingerprint
 
 EDGES = np.array([[0, 1, 2], [1, 2, 0]])
 FEATURES = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -63,3 +63,16 @@ def test_large_matrices_are_hashed_whole():
 def test_malformed_input(edges, features, words):
     with pytest.raises(InvalidParameterError, match=words):
         graph_fingerprint(edges, 3, features)
+
+
+def test_a_sorted_graph_has_the_fingerprint_of_its_list_of_edges(monkeypatch):
+    random = np.random.default_rng(0)
+    edges = np.unique(random.integers(30, size=(2, 200)), axis=1)
+    edges = edges[:, edges[0] != edges[1]]
+    graph = Adjacency.from_edge_index(edges[:, random.permutation(edges.shape[1])], num_nodes=30)
+    expected = graph_fingerprint(edges, 30, None)
+    assert adjacency_fingerprint(graph) == expected
+    monkeypatch.setattr("graycert.graph.fingerprint._EDGES", 7)
+    assert adjacency_fingerprint(graph) == expected
+    assert adjacency_fingerprint(Adjacency.from_edge_index(edges, num_nodes=31)) != expected
+    assert adjacency_fingerprint(Adjacency.from_edge_index(edges[:, 1:], num_nodes=30)) != expected

@@ -17,7 +17,7 @@ from graycert.errors import InvalidParameterError
 from graycert.graph import (
     Adjacency,
     CanonicalGraph,
-    graph_fingerprint,
+    adjacency_fingerprint,
     longest_chain,
     receptive_fields,
     target_blocks,
@@ -208,7 +208,7 @@ def evaluate_deltas(
         num_layers=num_layers,
         smoothing=smoothing,
         threat=threat,
-        graph=graph_fingerprint(np.stack([adjacency.sources, adjacency.targets]), adjacency.num_nodes, None),
+        graph=adjacency_fingerprint(adjacency),
     )
 
 
@@ -266,7 +266,7 @@ def _looked_up(
         num_layers=num_layers,
         smoothing=smoothing,
         threat=threat,
-        graph=graph_fingerprint(np.stack([adjacency.sources, adjacency.targets]), adjacency.num_nodes, None),
+        graph=adjacency_fingerprint(adjacency),
     )
 
 

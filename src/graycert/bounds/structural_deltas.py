@@ -13,7 +13,7 @@ from graycert.bounds.multiplicative import multiplicative_bound
 from graycert.bounds.single_source import single_source_bounds
 from graycert.bounds.structural import edge_deletion_bounds
 from graycert.errors import UnsoundSetupError
-from graycert.graph import Adjacency, SimplePathCounts, graph_fingerprint, simple_path_blocks
+from graycert.graph import Adjacency, SimplePathCounts, adjacency_fingerprint, simple_path_blocks
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats import EdgeDeletionThreat, NodeFeatureThreat, NodeThreat
 
@@ -119,7 +119,7 @@ def structural_deltas(
         num_layers=num_layers,
         smoothing=smoothing,
         threat=threat,
-        graph=graph_fingerprint(np.stack([adjacency.sources, adjacency.targets]), adjacency.num_nodes, None),
+        graph=adjacency_fingerprint(adjacency),
     )
 
 

@@ -4,7 +4,7 @@ from graycert.graph.adjacency import Adjacency
 from graycert.graph.canonical_graph import CanonicalGraph, probability_arrays
 from graycert.graph.conversion import as_adjacency
 from graycert.graph.explicit_paths import explicit_simple_paths
-from graycert.graph.fingerprint import fingerprint_of, graph_fingerprint
+from graycert.graph.fingerprint import adjacency_fingerprint, fingerprint_of, graph_fingerprint
 from graycert.graph.receptive_field import (
     BLOCK_ENTRIES,
     ReceptiveFields,
@@ -30,6 +30,7 @@ __all__ = [
     "ReducedRepresentatives",
     "SimplePathCounter",
     "SimplePathCounts",
+    "adjacency_fingerprint",
     "as_adjacency",
     "bottleneck_graph",
     "count_reduced_representatives",

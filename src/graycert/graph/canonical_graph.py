@@ -13,7 +13,7 @@ from graycert.errors import InvalidParameterError
 from graycert.graph.adjacency import Adjacency
 from graycert.graph.conversion import as_adjacency, edge_list, simple_adjacency
 from graycert.graph.edge_order import order_by_target, repeats
-from graycert.graph.fingerprint import graph_fingerprint
+from graycert.graph.fingerprint import adjacency_fingerprint
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
 
@@ -93,7 +93,7 @@ class CanonicalGraph:
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the edges, self-loops left out."""
-        return graph_fingerprint(np.stack([self.adjacency.sources, self.adjacency.targets]), self.num_nodes, None)
+        return adjacency_fingerprint(self.adjacency)
 
     def sorted(self, values: NDArray[Any]) -> NDArray[Any]:
         """Bring values per column of ``edge_index`` into this order.

@@ -1,7 +1,7 @@
 """A short name for a graph, so that a stored certificate can say which graph it is about."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
+from graycert.graph.adjacency import Adjacency
 from graycert.graph.edge_order import order_by_target
 from graycert.graph.typed_nodes import TypedNodes
 from graycert.graph.values_per_edge import EdgeInputNames, distinct_rows, values_per_edge
@@ -52,15 +53,10 @@ def graph_fingerprint(
         order: Any = np.lexsort((distinct_rows(edge_inputs)[1], edges[0], edges[1]))
     else:
         order = order_by_target(edges, num_nodes=num_nodes)
-    digest = hashlib.sha256()
-    # Sizes and types go in front of the bytes, so that no two different graphs feed the same byte string.
-    digest.update(f"graycert graph 1; nodes {num_nodes}; edges {edges.shape[1]};".encode())
-    if types is not None:
-        digest.update(f"types {len(types.in_words)} {types.in_words};".encode())
-    for row in edges:
-        for start in range(0, row.size, _EDGES):  # parts, so that no sorted copy is made
-            part = slice(start, start + _EDGES)
-            digest.update(np.ascontiguousarray(row[part] if order is None else row[order[part]], dtype="<i8").tobytes())
+    digest = _begun(
+        num_nodes, edges.shape[1], "" if types is None else f"types {len(types.in_words)} {types.in_words};"
+    )
+    _add_rows(digest, edges, order)
     if features is None:
         digest.update(b"no features")
         _add_edge_inputs(digest, edge_inputs, order)
@@ -77,6 +73,26 @@ def graph_fingerprint(
         digest.update(np.ascontiguousarray(matrix[start : start + 4096], dtype=little_endian).data)
     _add_edge_inputs(digest, edge_inputs, order)
     return f"sha256:{digest.hexdigest()}"
+
+
+def adjacency_fingerprint(adjacency: Adjacency) -> str:
+    """Hash the edges of a graph that is checked and sorted, as `graph_fingerprint` does without features."""
+    digest = _begun(adjacency.num_nodes, adjacency.num_edges, "")
+    _add_rows(digest, (adjacency.sources, adjacency.targets), None)
+    digest.update(b"no features")
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _begun(num_nodes: int, num_edges: int, types: str) -> Any:
+    """Hash sizes and types in front of the bytes, so that no two different graphs feed the same byte string."""
+    return hashlib.sha256(f"graycert graph 1; nodes {num_nodes}; edges {num_edges};{types}".encode())
+
+
+def _add_rows(digest: Any, rows: Iterable[IntArray], order: Any) -> None:
+    for row in rows:
+        for start in range(0, row.size, _EDGES):  # parts, so that no sorted copy is made
+            part = slice(start, start + _EDGES)
+            digest.update(np.ascontiguousarray(row[part] if order is None else row[order[part]], dtype="<i8").tobytes())
 
 
 def _add_edge_inputs(digest: Any, edge_inputs: Mapping[str, NDArray[Any]] | None, order: IntArray) -> None:
