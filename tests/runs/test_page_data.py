@@ -9,7 +9,7 @@ import pytest
 from graycert.metrics.cost import COST_RADII
 from graycert.runs.cost import cost
 from graycert.runs.explain import margins
-from graycert.runs.page_data import BEYOND, page_data
+from graycert.runs.page_data import BEYOND, MOST_NAMED, _could_be_enough, page_data
 from graycert.runs.words import ratio_table
 from support.certificates import small_certificates
 from support.every_smoothing import CASES, made
@@ -178,3 +178,11 @@ def test_without_names_labels_or_votes_the_page_has_fewer_columns():
     assert not {"name", "label", "trained", "alone", "degree"} & set(plain["targets"])
     assert "known" not in plain["cohorts"][0]["groups"][0]
     assert plain["fields"] is None
+
+
+def test_a_sentence_names_some_of_many_and_counts_the_rest():
+    names = [f"n{place}" for place in range(MOST_NAMED + 7)]
+    few, many = _could_be_enough(names[:MOST_NAMED]), _could_be_enough(names)
+    assert few.endswith(f", {names[MOST_NAMED - 1]}. Protect them first.")
+    assert many.startswith(f"These {len(names)} together could be enough")
+    assert many.endswith(f", {names[MOST_NAMED - 1]} and 7 more. Protect them first.")

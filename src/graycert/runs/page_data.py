@@ -29,6 +29,9 @@ MOST_TARGETS = 20_000
 MOST_CLASSES = 8
 """Classes whose votes are shown of a target."""
 
+MOST_NAMED = 20
+"""Nodes that a sentence names; all of a set are marked where a target is drawn, and in certificates.parquet."""
+
 BEYOND = 3
 """Values of Δ̄ that are shown beyond the radius."""
 
@@ -182,7 +185,8 @@ def _could_be_enough(names: list[str]) -> str:
     if not names:
         return ""
     together = "This one could be enough" if len(names) == 1 else f"These {len(names)} together could be enough"
-    return f"{together}, as far as is known: {', '.join(names)}. Protect them first."
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return f"{together}, as far as is known: {', '.join(names[:MOST_NAMED])}{more}. Protect them first."
 
 
 def _coded(texts: Iterable[list[str]]) -> dict[str, Any]:
