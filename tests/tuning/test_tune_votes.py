@@ -98,6 +98,16 @@ def test_what_has_no_effect_on_hostile_targets_is_not_tried(model, split):
     assert set(found.chosen) == {"num_voters", "spread_labels"}
 
 
+def test_labels_of_a_larger_weight_are_tried_where_they_are_spread(model, split):
+    settings = {"num_voters": (5,), "spread_labels": (False, True), "label_weight": (0.5, 1e6)}
+    found = graycert.tune_votes(model, split, threat=graycert.NodeFeatureThreat(), settings=settings)
+    tried = found.table[["spread_labels", "label_weight"]].to_numpy().tolist()
+    assert tried == [[False, 0.5], [True, 0.5], [True, 1e6]]
+    alone = found.table.iloc[2]
+    assert alone["accuracy"] == alone["correct_1"] == alone["correct_10"]  # no feature counts
+    assert found.smoothing.label_weight == found.chosen["label_weight"]
+
+
 def test_trusted_nodes_are_named_in_the_whole_graph(model, split):
     trusted = np.ones(split.test.data.num_nodes, dtype=bool)
     trusted[split.validation.original[split.validation.nodes[0]]] = False

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from torch import nn
 
-LABELS = "spread_labels"
+LABELS, WEIGHT = "spread_labels", "label_weight"
 
 SETTINGS: Mapping[str, tuple[Any, ...]] = {
     "num_voters": (160, 80, 320),
@@ -118,8 +118,8 @@ def tune_votes(
         split: An inductive or transductive split.
         threat: Who may do what; trusted nodes are named in the whole graph.
         settings: Values to try by name: ``num_voters``, ``gamma``, ``gate``, ``sharpen``, and ``spread_labels``
-            (whether the labels of the training nodes are spread over the graph); others keep their default. Default:
-            `settings_for` a graph of that size.
+            (whether the labels of the training nodes are spread over the graph), and their ``label_weight``; others
+            keep their default. Default: `settings_for` a graph of that size.
         radii: Numbers of hostile nodes to average over, >= 1.
         progress: Show a progress bar on standard error if it is a terminal.
 
@@ -185,14 +185,16 @@ def settings_for(num_nodes: int) -> Mapping[str, tuple[Any, ...]]:
 
 def _points(settings: Mapping[str, Iterable[Any]], *, hostile: bool) -> list[dict[str, Any]]:
     """Return all combinations, without those that differ in nothing that counts."""
-    unknown = sorted(set(settings) - set(SETTINGS))
+    unknown = sorted(set(settings) - {*SETTINGS, WEIGHT})
     values = {name: tuple(each) for name, each in settings.items() if not (hostile and name in _OWN_ALONE)}
     if unknown or not values or not all(values.values()):
         raise InvalidParameterError(
-            f"`settings` must hold values of {', '.join(SETTINGS)}, got {', '.join(unknown) or 'none'}. Write "
-            'settings={"num_voters": (80, 160)}.'
+            f"`settings` must hold values of {', '.join((*SETTINGS, WEIGHT))}, got {', '.join(unknown) or 'none'}. "
+            'Write settings={"num_voters": (80, 160)}.'
         )
-    return [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
+    points = [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
+    usual = values.get(WEIGHT, (None,))[0]
+    return [each for each in points if each.get(LABELS) or each.get(WEIGHT) == usual]
 
 
 def _smoothing(point: Mapping[str, Any], labels: Any) -> BoundedVotes:
