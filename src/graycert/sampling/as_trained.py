@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from graycert._types import IntArray
-from graycert.models.edge_inputs import with_edge_inputs
+from graycert.models.edge_inputs import sorted_edges, with_edge_inputs
 from graycert.sampling.engines import scores_by_layers
 from graycert.sampling.messages import messages_in_parts
 from graycert.sampling.recognition import is_recognised
@@ -87,17 +87,18 @@ def scores_without_smoothing(
         Shape (num_targets, num_classes), on the CPU.
     """
     where = device or next((each.device for each in model.parameters()), torch.device("cpu"))
-    model, edges = with_edge_inputs(model, data, edge_inputs)
+    in_parts = where.type == "cpu" and takes_much(model, data.x, num_edges=data.edge_index.size(1))
+    given, edges = with_edge_inputs(model, data, edge_inputs, in_order=not in_parts)
     nodes = torch.tensor(targets, device=where)
-    with torch.inference_mode(), evaluation_mode(model), warnings.catch_warnings():
+    with torch.inference_mode(), evaluation_mode(given), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the same as in the passes before
-        model.to(where)
+        given.to(where)
         edges, found = edges if messages else edges[:, :0], None
-        if where.type == "cpu" and takes_much(model, data.x, num_edges=data.edge_index.size(1)):
-            found = scores_by_layers(model, data, edges, targets)
+        if in_parts:
+            found = scores_by_layers(given, data, edges, targets)
         if found is None:
-            x = data.x.to(where)
-            with messages_in_parts(model) if is_recognised(model) else nullcontext():
-                found = model(x, edges.to(where))[nodes]
-        shown = None if messages else skip_logits_of(model, data.x.to(where), nodes)
+            x, edges = data.x.to(where), sorted_edges(edges) if in_parts else edges
+            with messages_in_parts(given) if is_recognised(given) else nullcontext():
+                found = given(x, edges.to(where))[nodes]
+        shown = None if messages else skip_logits_of(given, data.x.to(where), nodes)
         return (found if shown is None else found + shown).cpu()

@@ -173,7 +173,7 @@ def scores_by_layers(model: nn.Module, data: Any, edge_index: Tensor, targets: N
     Args:
         model: As it is called, in evaluation mode; without its skip connection, as ``forward`` returns.
         data: Its features.
-        edge_index: Sorted, int64 (2, num_edges), or with a third row of values.
+        edge_index: In any order, int64 (2, num_edges), or with a third row of values.
         targets: Distinct nodes, shape (num_targets,).
 
     Returns:
