@@ -50,13 +50,13 @@ class Draws(Parameters):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UntilDecided(Parameters):
-    """Sampling that stops for a target once its radius is decided: nothing larger is possible, or it looks hopeless.
+    """Sampling that stops for a target once its radius is decided: nothing larger is possible, or within reach.
 
     Looking after every batch costs nothing of α (`graycert.rules.SequentialCertificates`).
 
     Args:
         num_selection: Draws n0 that pick the class, and how boldly to bet on it, >= 1.
-        max_estimation: Most further draws per target, >= 1.
+        max_estimation: Most further draws per target, >= 1; a target whose next radius so many would hardly show stops.
         batch: Draws between two looks, >= 1. More looks stop sooner, and may stop at another radius; the guarantee
             does not depend on it.
         give_up: A larger value gives up larger radii sooner, in (0, 1). The guarantee does not depend on it.
@@ -70,8 +70,8 @@ class UntilDecided(Parameters):
 
     name = "until-decided"
 
-    num_selection: int = parameter(default=1_000, option=int, help="Draws that choose the class (n0).")
-    max_estimation: int = parameter(default=3_000, option=int, help="Most further draws per target.")
+    num_selection: int = parameter(default=200, option=int, help="Draws that choose the class (n0).")
+    max_estimation: int = parameter(default=3_800, option=int, help="Most further draws per target.")
     batch: int = parameter(default=64, option=int, help="Draws between two looks.")
     give_up: float = parameter(default=0.05, option=float, help="Level at which a larger radius counts as hopeless.")
 

@@ -68,6 +68,34 @@ def test_hopeless_and_finished_targets_need_no_votes():
     assert certificates.num_samples[2] < 3_000
 
 
+def test_what_the_votes_that_are_left_would_hardly_show_is_not_worth_drawing():
+    votes, deltas = [[120, 60, 20], [120, 60, 20]], [[0.14, 0.14], [0.14, 0.2]]  # leads of .3: thresholds of .28 and .4
+    certificates = SequentialCertificates(votes, deltas)
+    for _ in range(4):
+        certificates.update(votes)
+    assert certificates.radius.tolist() == [0, 0]
+    assert certificates.undecided.tolist() == [True, True]
+    assert certificates.worth_drawing(1_000).tolist() == [False, False]
+    assert certificates.worth_drawing(100_000).tolist() == [True, True]  # that many would show a lead above .28
+    before = certificates.worth_drawing(1_000)
+    certificates.update([[0, 0, 0], [0, 0, 0]])
+    assert certificates.worth_drawing(1_000).tolist() == before.tolist()  # who is left out stays out
+
+
+def test_only_undecided_targets_are_worth_drawing():
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet([6, 2, 1], size=60)
+    certificates = SequentialCertificates(rng.multinomial(200, p), np.repeat([[0.1, 0.2, 0.3]], 60, axis=0))
+    certificates.update(rng.multinomial(300, p))
+    shares = []
+    for most in (320, 1_000, 100_000):
+        worth = certificates.worth_drawing(most)
+        assert not (worth & ~certificates.undecided).any()
+        shares.append(int(worth.sum()))
+    assert shares == sorted(shares)
+    assert shares[0] < shares[-1]
+
+
 def test_with_early_stopping_fewer_votes_give_nearly_the_same_radii():
     rng = np.random.default_rng(1)
     p = rng.dirichlet([8, 1, 1, 0.5], size=80)
@@ -75,9 +103,9 @@ def test_with_early_stopping_fewer_votes_give_nearly_the_same_radii():
     selection, batches = rng.multinomial(500, p), rng.multinomial(100, p, size=(30, 80))
     certificates = SequentialCertificates(selection, deltas)
     for batch in batches:
-        certificates.update(batch * certificates.undecided[:, None])
+        certificates.update(batch * certificates.worth_drawing(3_000)[:, None])
     fixed = certify_votes(selection, batches.sum(axis=0), deltas, belongs_to="made-up votes and bounds").radius
-    assert certificates.num_samples.mean() < 0.7 * 3_000
+    assert certificates.num_samples.mean() < 0.5 * 3_000
     assert certificates.radius.mean() >= fixed.mean() - 0.1
 
 

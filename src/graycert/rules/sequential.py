@@ -103,6 +103,33 @@ class SequentialCertificates:
         """Targets that more votes may help: a larger radius is possible and has not been given up."""
         return self._possible(np.arange(self._radius.size)) & ~self._given_up
 
+    def worth_drawing(self, most: int) -> NDArray[np.bool_]:
+        """Return undecided targets whose next radius still is within reach of ``most`` votes, by what is seen so far.
+
+        Wealth has to grow by g = (log 1/α - log K) / (votes left) per vote. Bets on a lead that is d above the
+        threshold, with variance σ² of a vote, grow by about d² / 2σ²; so the lead has to be σ √2g above. It counts as
+        out of reach where the n votes so far, those that chose the class among them, show a lead that is smaller by
+        more than σ √(2 log(1 / give_up) / n).
+        """
+        found = self.undecided
+        targets = np.flatnonzero(found)
+        for start in range(0, targets.size, self._block):
+            some = targets[start : start + self._block]
+            found[some] = ~self._out_of_reach(some, most)
+        return found
+
+    def _out_of_reach(self, targets: IntArray, most: int) -> NDArray[np.bool_]:
+        wins, losses, samples = (sum(both) for both in zip(*self._seen(targets), strict=True))
+        lead = (wins - losses) / samples
+        variance = np.maximum((wins + losses) / samples - lead**2, 1.0 / samples)
+        left = np.maximum(most - self.num_samples[targets], 1)[:, None]
+        needed = np.maximum(self._enough - self._log_wealth(targets), 0.0) / left  # infinite for the class itself
+        surely = lead + np.sqrt(2.0 * variance * self._hopeless / samples)
+        threshold = self._thresholds[targets, self._radius[targets] + 1][:, None]
+        return np.asarray(
+            (~self._beaten[targets] & (surely < threshold + np.sqrt(2.0 * variance * needed))).any(axis=1)
+        )
+
     def update(self, batch_counts: ArrayLike, no_class: ArrayLike | None = None) -> None:
         """Add the votes of a batch.
 
@@ -156,6 +183,16 @@ class SequentialCertificates:
         """Log-wealth of the bets on (or against) the next radius, for each other class; -inf for the class itself."""
         sign = -1.0 if against else 1.0
         threshold = sign * self._thresholds[targets, self._radius[targets] + 1][:, None]
+        earlier, now = self._seen(targets)
+        if against:
+            earlier, now = ((losses, wins, samples) for wins, losses, samples in (earlier, now))
+        weights = stake_weights(*earlier, threshold=threshold)
+        wealth = log_wealth_lower(*now, threshold=threshold, weights=weights)
+        wealth[np.arange(targets.size), self.prediction[targets]] = -np.inf
+        return wealth
+
+    def _seen(self, targets: IntArray) -> tuple[tuple[IntArray, IntArray, IntArray], ...]:
+        """Return outcomes of the votes that chose the class, and of those since."""
         majority = self.prediction[targets][:, None]
         earlier = self._outcomes(
             np.take_along_axis(self._selection[targets], majority, axis=1),
@@ -167,12 +204,7 @@ class SequentialCertificates:
             self._counts[targets] + self._no_class[targets][:, None],
             self.num_samples[targets][:, None],
         )
-        if against:
-            earlier, now = ((losses, wins, samples) for wins, losses, samples in (earlier, now))
-        weights = stake_weights(*earlier, threshold=threshold)
-        wealth = log_wealth_lower(*now, threshold=threshold, weights=weights)
-        wealth[np.arange(targets.size), self.prediction[targets]] = -np.inf
-        return wealth
+        return earlier, now
 
     @staticmethod
     def _outcomes(wins: IntArray, losses: IntArray, samples: IntArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -57,7 +57,7 @@ def test_is_the_composition_of_its_parts(engine):
     expected = SequentialCertificates(selection, np.asarray(deltas), alpha=0.02, give_up=0.1)
     for first in range(0, 400, 50):
         votes = drawing.votes(3, Purpose.ESTIMATION, num_samples=50, first_sample=first)
-        expected.update(votes * expected.undecided[:, None])
+        expected.update(votes * expected.worth_drawing(400)[:, None])
     for name in ("prediction", "num_samples", "undecided"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     np.testing.assert_array_equal(found.radius, np.minimum(expected.radius, found.num_eligible))
@@ -65,8 +65,8 @@ def test_is_the_composition_of_its_parts(engine):
     for row in range(14):  # a target got the first votes of the stream, which certify would count
         first = drawing.votes(3, Purpose.ESTIMATION, num_samples=int(found.num_samples[row]))[row]
         assert found.estimation_votes[row].tolist() == first.tolist()
-    assert {50, 400} <= set(found.num_samples.tolist())
-    assert found.num_samples[found.undecided].tolist() == [400] * int(found.undecided.sum())
+    assert 50 in found.num_samples
+    assert not expected.worth_drawing(400)[found.num_samples < 400].any()
     assert found.setup.engine.startswith("compiled" if engine == "compiled" else "torch")
 
 
@@ -112,8 +112,8 @@ def test_sampling_ends_with_the_last_undecided_target(drawn):
     assert len(drawn) == 1 + found.num_samples.max() // 50
     assert set(found.radius.tolist()) <= {-1, 0}  # nobody could attack
     assert found.whole_field.tolist() == (found.radius >= 0).tolist()
-    assert certified(max_estimation=1, batch=50).num_samples.tolist() == [1] * 14
-    assert certified(max_estimation=120).num_samples.max() == 120  # the last batch is shorter
+    assert certified(max_estimation=1, batch=50).num_samples.max() == 1
+    assert certified(max_estimation=120, give_up=1e-9).num_samples.max() == 120  # the last batch is shorter
 
 
 def test_masks_seeds_and_threats():
@@ -237,8 +237,11 @@ def test_the_check_sees_a_delta_that_is_too_small(monkeypatch):
 
 
 @pytest.mark.slow
-def test_cora_ml_takes_a_third_of_the_votes(golden_root, data_root):
-    """THEORY.md: 1,472 of 3,800 votes on average, mean radius 2.431 against 2.474 with all votes (Theorem 3)."""
+def test_cora_ml_takes_a_quarter_of_the_votes(golden_root, data_root):
+    """THEORY.md: 1,472 of 3,800 votes on average, mean radius 2.431 against 2.474 with all votes (Theorem 3).
+
+    Fewer still, since it stops where the votes that are left would hardly show a larger radius.
+    """
     data, targets = golden_graph(golden_root, data_root)
     options = {
         "smoothing": InterceptionSmoothing(p_delete=0.31, p_ablate=0.794),
@@ -254,10 +257,9 @@ def test_cora_ml_takes_a_third_of_the_votes(golden_root, data_root):
         np.clip(radius, 0, eligible).mean()
         for radius, eligible in ((found.radius, found.num_eligible), (full.radius, full.num_eligible))
     ]
-    assert found.num_samples.mean() < 1_472
+    assert found.num_samples.mean() < 900
     assert means[0] > 2.431
     assert means[1] - means[0] < 0.05
-    assert 0.75 < 1 - found.undecided.mean() < 0.85
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,12 @@ def draw_until_decided(
         certificates = _certificates(problem, chosen, delta_upper)
         shrinking = _ShrinkingEngine(engine, problem.targets, engine_for)
         for first in range(0, draws.max_estimation, draws.batch):
-            undecided = certificates.undecided
-            if not undecided.any():
+            wanted = certificates.worth_drawing(draws.max_estimation)
+            if not wanted.any():
                 break
             size = min(draws.batch, draws.max_estimation - first)
-            votes = shrinking.votes(undecided, seed, first_sample=first, num_samples=size)
-            no_class = np.where(undecided, size - votes.sum(axis=1), 0)
+            votes = shrinking.votes(wanted, seed, first_sample=first, num_samples=size)
+            no_class = np.where(wanted, size - votes.sum(axis=1), 0)
             certificates.update(votes, no_class)
             batches.append(votes)
             for_none.append(no_class)
