@@ -171,6 +171,25 @@ def test_the_words_of_readers_are_on_every_control(browser, tmp_path):
     assert not re.search(r"\b(nodes|targets?|predictions?|features)\b", re.sub(r"node \d+", "", before))
 
 
+def test_hostile_words_of_readers_are_text(browser, tmp_path):
+    one, many = NAMES[0].replace(",", ""), "<img src=x onerror=alert(1)> $& \\1"
+    called = Called.of({"node": (one, many), "structure": "${7 * 7} {{ 7 * 7 }}"})
+    certificates = made("interception")
+    for text_of_page, scripts in (
+        (render_report(report_view(certificates, called=called)), 2),
+        (render_document(decision(certificates, called=called)), 0),
+    ):
+        page = tmp_path / "page.html"
+        page.write_text(text_of_page, encoding="utf-8")
+        browser.get(f"{page.as_uri()}?{scripts}#node={certificates.targets[3]}")
+        assert "taken" not in browser.title.replace(one, "")
+        assert browser.execute_script("return document.querySelectorAll('script').length") == scripts
+        assert browser.execute_script("return document.querySelectorAll('img').length") == 0
+        shown = text(browser, "main")
+        assert f"{many} each keep" in shown
+        assert "${7 * 7} {{ 7 * 7 }} is taken as given" in shown
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("case", ["interception", "paper", "subgraphs", "edge-deletion"])
 def test_axe_finds_nothing_serious(open_page, runs, browser, case, scheme):
