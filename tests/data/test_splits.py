@@ -28,6 +28,7 @@ def test_the_graphs_grow_by_validation_and_test_nodes(seed: int) -> None:
     assert len(train) == len(validation) == 15
     assert len(test) == 11  # floor(115 / 10)
     assert len(train | validation | test) == 41  # disjoint
+    assert f"validation=SplitPart(15 of {data.num_nodes - 11} nodes)" in repr(split)
     assert set(split.train.original.tolist()) == everything - validation - test
     assert set(split.validation.original.tolist()) == everything - test
     assert split.test.data is data

@@ -29,6 +29,10 @@ class SplitPart:
     nodes: Tensor
     original: Tensor
 
+    def __repr__(self) -> str:
+        """Say how many nodes, of how many."""
+        return f"SplitPart({self.nodes.numel():,} of {self.data.num_nodes:,} nodes)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class InductiveSplit:
