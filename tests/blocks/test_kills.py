@@ -43,8 +43,9 @@ def drivers_are_killed(folder: Path, *, seed: int, **execution: object) -> Writt
     return kept
 
 
-def test_the_driver_is_killed_at_ten_random_moments(tmp_path: Path) -> None:
-    kept = drivers_are_killed(tmp_path / "run", seed=13)
+@pytest.mark.parametrize("execution", [{}, {"backend": "processes", "workers": 2}], ids=["threads", "processes"])
+def test_the_driver_is_killed_at_ten_random_moments(tmp_path: Path, execution: dict[str, object]) -> None:
+    kept = drivers_are_killed(tmp_path / "run", seed=13, **execution)
     assert_goes_on_to_its_end(tmp_path / "run", kept)
 
 
@@ -63,6 +64,14 @@ def test_workers_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
         assert process.exitcode == 0
     assert_kept(kept, folder)
     assert results(Path(f"{folder}.run")) == undisturbed()
+
+
+def test_drivers_of_a_cluster_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    with a_cluster() as cluster:
+        execution = {"backend": "dask", "scheduler": cluster.address, **MANY}
+        kept = drivers_are_killed(tmp_path / "run", seed=3, **execution)
+        assert_goes_on_to_its_end(tmp_path / "run", kept, **execution)
 
 
 def test_a_lost_scheduler_is_told_and_loses_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,118 @@
+"""Seconds from Ctrl-C or SIGTERM until `graycert certify` is gone, by backend and by what it does at the moment.
+
+Each run is a process of its own, interrupted half a second into what is measured: Ctrl-C as a terminal sends it, to all
+processes of the run, SIGTERM to the one that was started. With workers, these are at work by then, and what is left of
+them is counted: nothing may be. Usage: python benchmarks/interruptions.py [--graph NAME] [--rounds 1]
+"""
+
+import argparse
+import functools
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+PATIENCE, MOMENT = 120.0, 0.5  # seconds
+COMMON = ("--max-radius", "8", "--block-size", "100", "--out", "run", "--targets", "all")
+BOUNDS = (*COMMON, "--max-epochs", "5", "--n0", "20", "--n1", "20", "--bound", "auto", "--num-layers", "3")
+DRAWS = (*COMMON, "--n0", "20", "--n1", "200000", "--bound", "multiplicative")
+WEIGHTS = ("--model", "model.safetensors")
+
+# what is called when a stage begins, in the process that was started, and options with which it takes long
+STAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "training": ("graycert.cli.training", "train_model", (*COMMON, "--max-epochs", "100000", "--patience", "100000")),
+    "audit": ("graycert.smoothing.model_check", "examine_model", (*DRAWS, *WEIGHTS)),
+    "bounds": ("graycert.smoothing.interception.method", "evaluate_bounds", (*BOUNDS,)),
+    "draws": ("graycert.smoothing.interception.method", "choose_engine", (*DRAWS, *WEIGHTS)),
+}
+BACKENDS = {"threads": (), "processes": ("--workers", "2"), "dask": ("--workers", "2")}
+ENDINGS = {"Ctrl-C": (signal.SIGINT, 130), "SIGTERM": (signal.SIGTERM, 143)}
+
+
+def run_here(stage: str, arguments: list[str]) -> None:
+    """Run the command, and leave a file when a stage begins."""
+    module, name, _ = STAGES[stage]
+    owner = importlib.import_module(module)
+    function = getattr(owner, name)
+
+    @functools.wraps(function)
+    def noted(*given: Any, **named: Any) -> Any:
+        Path("begun").touch()
+        return function(*given, **named)
+
+    setattr(owner, name, noted)
+    sys.argv = ["graycert", *arguments]
+    importlib.import_module("graycert.cli.main").run()
+
+
+def begun(folder: Path, backend: str) -> bool:
+    """Return whether a stage has begun; of workers, whether they have finished a block and are at the next ones."""
+    return (folder / "begun").exists() if backend == "threads" else any(folder.glob("run.unfinished/block-*.npz"))
+
+
+def interrupted(folder: Path, graph: str, stage: str, backend: str, ending: str) -> tuple[float, int]:
+    """Return the seconds that a run takes to be gone, and how many of its processes are left."""
+    number, status = ENDINGS[ending]
+    arguments = ["certify", "--graph", graph, *STAGES[stage][2], "--backend", backend, *BACKENDS[backend]]
+    command = [sys.executable, str(Path(__file__).absolute()), "--here", stage, *arguments, "--overwrite"]
+    for file in (folder / "begun", *folder.glob("run.unfinished/block-*.npz")):
+        file.unlink(missing_ok=True)
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True) as process,
+    ):
+        ends = time.monotonic() + PATIENCE
+        while not begun(folder, backend):
+            if process.poll() is not None or time.monotonic() > ends:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise SystemExit(f"{stage} on {backend} was not reached:\n{(folder / 'log').read_text()}")
+            time.sleep(0.01)
+        time.sleep(MOMENT)
+        children = psutil.Process(process.pid).children(recursive=True)
+        started = time.perf_counter()
+        (os.killpg if ending == "Ctrl-C" else os.kill)(process.pid, number)
+        found = process.wait(PATIENCE)
+        seconds = time.perf_counter() - started
+    _, left = psutil.wait_procs(children, 5)
+    for each in left:
+        each.kill()
+    if found != status:
+        raise SystemExit(f"{stage} on {backend} ended with {found}, not {status}:\n{(folder / 'log').read_text()}")
+    return seconds, len(left)
+
+
+def main() -> None:
+    """Print a table."""
+    if sys.argv[1:2] == ["--here"]:
+        run_here(sys.argv[2], sys.argv[3:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graph", default="wordnet_nouns")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--backends", nargs="+", default=list(BACKENDS))
+    parser.add_argument("--stages", nargs="+", default=list(STAGES))
+    options = parser.parse_args()
+    print(f"| {'backend':9} | {'stage':8} | {'signal':7} | seconds | left |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        train = [sys.executable, "-m", "graycert", "train", "--graph", options.graph, "--max-epochs", "5"]
+        subprocess.run([*train, "--out", "model.safetensors"], cwd=folder, check=True, capture_output=True)
+        for backend in options.backends:
+            for stage in options.stages:
+                if backend != "threads" and stage in ("training", "audit"):
+                    continue  # of the process that was started, whatever the backend
+                for ending in ENDINGS:
+                    taken = [interrupted(folder, options.graph, stage, backend, ending) for _ in range(options.rounds)]
+                    seconds, left = (max(values) for values in zip(*taken, strict=True))
+                    print(f"| {backend:9} | {stage:8} | {ending:7} | {seconds:.2f} | {left} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
