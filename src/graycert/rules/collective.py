@@ -24,7 +24,9 @@ class CollectiveCertificate:
     Attributes:
         budgets: Numbers ρ of hostile nodes, shape (num_budgets,).
         num_robust: At least so many active targets keep their prediction under any ρ hostile nodes; never rises with ρ.
-        num_robust_naive: The number of targets whose own certificate covers ρ; never larger than ``num_robust``.
+        num_robust_naive: The number of targets whose own certificate covers any ρ untrusted nodes; never larger than
+            ``num_robust``. One of these may be too close for the threat, such as the target itself where
+            ``min_distance`` is 1; no certificate covers that, so that the number is then 0 without trusted nodes.
         num_active: Number of targets with a positive margin; the others abstain and are not counted.
         proved_by: What proved ``num_robust``: "naive", "lp" or "milp", per budget. Only "milp" rests on the solver.
         solver_status: How the last solver for the budget ended: "optimal", "limit", "failed", or "not needed".
