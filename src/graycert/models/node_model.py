@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from graycert._validation import check_integer, check_probability
 from graycert.errors import InvalidParameterError
 from graycert.models.names import PER_NODE
+from graycert.models.one_thread import one_thread
 from graycert.models.row_scaling import RowScaling
 
 _BLOCK = 32  # rows of one matrix product, whatever the number of rows: products of another shape may round otherwise
@@ -100,9 +101,9 @@ class NodeModel(nn.Module):
     one; `graycert.save_model` and `graycert.load_model` keep it.
 
     Guarantee:
-        Row v of the output is a function of row v of ``x``. In evaluation mode rows are computed in blocks of one fixed
-        size, so that its last bits do not depend on how many other rows there are. A row that holds NaN or infinity, or
-        leads to them, has equal probabilities.
+        Row v of the output is a function of row v of ``x``. In evaluation mode one thread computes rows in blocks of a
+        fixed size, so that its last bits do not depend on how many other rows or threads there are. A row that holds
+        NaN or infinity, or leads to them, has equal probabilities.
 
     Args:
         config: What is built.
@@ -143,7 +144,8 @@ class NodeModel(nn.Module):
         del edge_index
         if self.training:
             return self.of_rows(x)
-        blocks = [self._of_block(block) for block in torch.split(x, _BLOCK)]
+        with one_thread():
+            blocks = [self._of_block(block) for block in torch.split(x, _BLOCK)]
         return torch.cat(blocks) if x.size(0) else x.new_empty(0, self.config.num_classes)
 
     def _of_block(self, rows: Tensor) -> Tensor:

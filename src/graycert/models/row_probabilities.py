@@ -1,7 +1,6 @@
 """Probabilities of single rows of features by a model of single nodes, the same bits in any company."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 from graycert._types import FloatArray
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models.node_model import NodeModel, RowNetwork, finite_rows
+from graycert.models.one_thread import one_thread
 from graycert.models.private_copy import give_copies, private_copy
 from graycert.models.row_products import rows_times
 from graycert.models.row_scaling import RowScaling
@@ -67,7 +67,7 @@ def row_probabilities(model: nn.Module, x: Tensor) -> FloatArray:
     known = sees_rows_alone(copied)
     evaluate: _Evaluate = cast("NodeModel", copied).of_rows if known else partial(_without_edges, copied)
     rows = x.detach().cpu()
-    with _one_thread(), torch.no_grad():
+    with one_thread(), torch.no_grad():
         watched = _Operations()
         scores = _in_blocks(evaluate, rows, BLOCK, watched)
         if watched.others and not known:
@@ -145,16 +145,6 @@ def _softmax(scores: FloatArray) -> FloatArray:
     powers = np.exp(filled - filled.max(axis=1, keepdims=True))
     found: FloatArray = (powers / powers.sum(axis=1, keepdims=True))[: scores.shape[0]]
     return found
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class _Operations(Watcher):
