@@ -1,12 +1,16 @@
 """What to do next: the most pressing first, each where it applies and nowhere else."""
 
+import dataclasses
+import re
+
 import numpy as np
 import pytest
 
 from graycert.runs.next_steps import next_steps
 from graycert.runs.shares import percent
+from graycert.runs.words import shown_rows
 from support.certificates import small_certificates
-from support.every_smoothing import CASES, made, small_graph
+from support.every_smoothing import CASES, certify_case, made, small_graph
 
 CHECKED = "Have it checked"
 
@@ -40,6 +44,39 @@ def test_whom_to_protect_is_named_as_in_the_table():
     step = next(each for each in next_steps(certificates) if each.startswith("Watch or protect"))
     first = certificates.protect_first(top=1).nodes[0]
     assert f"{first.name} ({first.targets})" in step
+
+
+def test_what_trusting_gains_is_said_where_it_is_known():
+    c = certify_case("interception", bound="multiplicative")
+    last = len(shown_rows(c)) - 1
+    nodes = [each.node for each in c.protect_first(top=3).nodes]
+    threat = dataclasses.replace(c.setup.threat, trusted=np.isin(np.arange(42), nodes))
+    before, after = held(c, last), held(c.again(small_graph(), threat=threat), last)
+    more = max(then - now for now, then in zip(before, after, strict=True))
+    assert more > 0
+    rho = 1 + [then - now for now, then in zip(before, after, strict=True)].index(more)
+    step = next(each for each in next_steps(c) if each.startswith("Watch or protect"))
+    assert re.search(rf"at least {more} targets? more holds? at ρ = {rho}, by the same votes", step)
+
+
+def test_where_trusting_gains_nothing_it_is_no_step(monkeypatch):
+    c = certify_case("interception", bound="multiplicative")
+    assert any(each.startswith("Watch or protect") for each in next_steps(c))
+    monkeypatch.setattr("graycert.runs.trusting._concluded", lambda c, *_: (c.radius, c.num_eligible))
+    assert not any(each.startswith("Watch or protect") for each in next_steps(c))
+    another = c.replace(delta_methods=np.full(len(c), "exact"))  # concluding again may give more than is counted here
+    assert "not in this run" in next(each for each in next_steps(another) if each.startswith("Watch or protect"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_step_promises_what_was_not_computed(case):
+    said = " ".join(next_steps(made(case)))
+    assert "Trusting them makes radii larger" not in said
+    assert ("`graycert inspect`" in said) or ("by the same votes" in said) or ("Watch or protect" not in said)
+
+
+def held(c, last):
+    return [int((c.radius >= np.minimum(rho, c.num_eligible)).sum()) for rho in range(1, last + 1)]
 
 
 def test_radii_at_the_limit_are_a_reason_to_look_farther():

@@ -7,7 +7,9 @@ from graycert.draws import UntilDecided
 from graycert.runs.cost import warnings_of
 from graycert.runs.floor import floor_of_run, how_to_compute
 from graycert.runs.shares import percent, percent_upward
+from graycert.runs.trusting import most_gained
 from graycert.runs.who import knows_attackers, protect_first
+from graycert.runs.words import shown_rows
 
 MANY = 0.05
 """Share of the targets from which on something is worth a step of its own."""
@@ -68,10 +70,27 @@ def _protect(c: Certificates) -> list[str]:
         return []
     found = protect_first(c, top=NAMED)
     named = ", ".join(f"{each.name} ({each.targets:,})" for each in found.nodes)
-    return [
-        f"Watch or protect first the nodes that limit the most targets: {named}. Trusting them makes radii larger: "
-        "certify again with them as trusted nodes."
-    ]
+    gain = most_gained(c, nodes=NAMED, last=len(shown_rows(c)) - 1)
+    if gain is not None and not gain[1]:
+        return []
+    return [f"Watch or protect first the nodes that limit the most targets: {named}.{_by_trusting(c, gain)}"]
+
+
+def _by_trusting(c: Certificates, gain: tuple[int, int] | None) -> str:
+    """Say what trusting the nodes that were named would gain, or what says it."""
+    if not hasattr(c.setup.threat, "trusted"):
+        return ""
+    if gain is None:
+        return (
+            " What trusting them would gain is not in this run: `graycert inspect` with its folder and graph says it, "
+            "before anybody certifies again with them as trusted nodes."
+        )
+    rho, more = gain
+    several = "target more holds" if more == 1 else "targets more hold"
+    return (
+        f" If they are trusted, at least {more:,} {several} at ρ = {rho}, by the same votes: certify again with them "
+        "as trusted nodes."
+    )
 
 
 def _farther(c: Certificates) -> list[str]:

@@ -16,7 +16,7 @@ MOST_TRUSTED = 10
 """Nodes that are trusted one after another."""
 
 
-def trusting(c: Certificates, *, last: int) -> dict[str, Any] | None:
+def trusting(c: Certificates, *, last: int, most: int = MOST_TRUSTED) -> dict[str, Any] | None:
     r"""Count what would hold if the nodes that limit the most targets were trusted, one after another.
 
     Guarantee:
@@ -27,6 +27,7 @@ def trusting(c: Certificates, *, last: int) -> dict[str, Any] | None:
     Args:
         c: A result.
         last: Largest budget that is counted.
+        most: Nodes that are trusted one after another, >= 1.
 
     Returns:
         Names of the nodes, and per number of trusted nodes, from 0 on, how many targets hold at ρ = 0..last; None where
@@ -36,7 +37,7 @@ def trusting(c: Certificates, *, last: int) -> dict[str, Any] | None:
     lead = margins(c)
     if not _same_votes(c) or drawn is None or drawn.influence is None or lead is None or not knows_attackers(c):
         return None
-    first = protect_first(c, top=MOST_TRUSTED).nodes
+    first = protect_first(c, top=most).nodes
     trusted = np.array([each.node for each in first], dtype=np.int64)
     rows, nodes, weights = _whole_fields(drawn)
     holds = [
@@ -44,6 +45,34 @@ def trusting(c: Certificates, *, last: int) -> dict[str, Any] | None:
         for number in range(trusted.size + 1)
     ]
     return {"names": [each.name for each in first], "holds": holds}
+
+
+def most_gained(c: Certificates, *, nodes: int, last: int) -> tuple[int, int] | None:
+    """Return the budget at which trusting the first ``nodes`` nodes gains most, and how many targets more hold there.
+
+    Guarantee:
+        At least so many, as `trusting` counts them; exactly where none are.
+
+    Returns:
+        (ρ, targets), the smallest such ρ >= 1; None where it is not known.
+    """
+    found = trusting(c, last=last, most=nodes)
+    if found is None:
+        return None
+    before, after = found["holds"][0], found["holds"][-1]
+    rho = max(range(1, last + 1), key=lambda budget: after[budget] - before[budget], default=0)
+    more = after[rho] - before[rho]
+    return (rho, more) if more or _is_exact(c) else None
+
+
+def _is_exact(c: Certificates) -> bool:
+    """Return whether concluding again would give what `trusting` counts, and no more."""
+    drawn = neighbourhoods_of(c)
+    if drawn is None or c.delta_methods is None:
+        return False
+    whole = np.isin(np.arange(len(c)), drawn.rows[drawn.left_out == 0])
+    open_targets = (c.radius >= 0) & ~c.whole_field
+    return bool((whole[open_targets] & (c.delta_methods[open_targets] == "multiplicative")).all())
 
 
 def _same_votes(c: Certificates) -> bool:
