@@ -28,8 +28,8 @@ def terms(c: Certificates) -> tuple[Term, ...]:
         Term(word="targets", meaning="The nodes whose prediction was certified, here all of them.", forms=("targets",)),
         Term(
             word="smoothed classifier",
-            meaning="What is certified: not one answer of the model, but the majority of its answers when parts of the "
-            "graph are hidden from it. It has to be run that way to be what is certified.",
+            meaning=f"What is certified: not one answer of the model, but {c.setup.smoothing.in_plain_words}. It has to "
+            "be run that way to be what is certified.",
             forms=("smoothed classifier", "smoothed prediction", "when smoothed"),
         ),
         Term(

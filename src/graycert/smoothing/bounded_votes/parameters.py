@@ -148,6 +148,10 @@ class BoundedVotes(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.bounded_votes.method"
+    in_plain_words = (
+        "the sum of several nodes' votes, each by its own features alone, and of spread labels where the run has them: "
+        "nothing is hidden or drawn"
+    )
     allows_parallel_edges = True
     needs_graph = True
     examines_all_radii = True

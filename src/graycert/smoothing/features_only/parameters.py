@@ -54,6 +54,7 @@ class FeaturesOnly(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.features_only.method"
+    in_plain_words = "its answer when it is shown the target alone: nothing else is looked at, and nothing is drawn"
     allows_parallel_edges = True
     needs_graph = True
     shows_target = True

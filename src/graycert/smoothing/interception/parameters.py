@@ -145,6 +145,9 @@ class InterceptionSmoothing(Smoothing):
     )
     remedy = f"{Smoothing.remedy[:-1]} (lower p_delete, p_ablate)."
     method_home = "graycert.smoothing.interception.method"
+    in_plain_words = (
+        "the majority of its answers when edges and features of the graph, drawn at random, are hidden from it"
+    )
 
     p_delete: float | FloatArray = parameter(
         help="Chance of deleting an edge.", label="Edge deletion p_d", option=float, per="edge"

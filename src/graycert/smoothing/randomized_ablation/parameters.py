@@ -66,6 +66,7 @@ class RandomizedAblation(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.randomized_ablation.method"
+    in_plain_words = "the majority of its answers when the features of nodes, drawn at random, are hidden from it"
     allows_parallel_edges = True
 
     scope: str = parameter(default="global", help="Nodes are drawn from: global or local.", label="Scope", option=str)

@@ -94,6 +94,7 @@ class UniformRetention(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.retention.method"
+    in_plain_words = "the majority of its answers when some of the nodes around the target are hidden from it"
     needs_graph = True
     shows_target = True
 

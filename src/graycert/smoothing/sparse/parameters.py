@@ -54,6 +54,7 @@ class SparseSmoothing(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.sparse.method"
+    in_plain_words = "the majority of its answers when attributes are set and deleted at random"
     allows_parallel_edges = True
 
     p_plus: float = parameter(help="Chance of setting a 0 to 1.", label="Attribute addition p_plus", option=float)

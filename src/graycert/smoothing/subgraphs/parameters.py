@@ -67,6 +67,9 @@ class SubgraphVoting(Smoothing):
         ),
     )
     method_home = "graycert.smoothing.subgraphs.method"
+    in_plain_words = (
+        "the majority of its answers on parts of the graph, each of which has some of the edges: nothing is drawn"
+    )
     allows_parallel_edges = True
     needs_graph = True
     shows_target = True
