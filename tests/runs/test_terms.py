@@ -22,3 +22,9 @@ def test_nothing_is_hidden_or_drawn_where_the_smoothing_does_not(case):
 def test_every_smoothing_says_what_its_answer_is():
     own = [kind.in_plain_words for kind in SMOOTHINGS.values()]
     assert len(own) == len({*own, Smoothing.in_plain_words}) - 1
+
+
+def test_targets_are_counted_among_all_nodes():
+    assert meaning(small_certificates(), "targets") == "The 6 nodes whose prediction was certified, of 50 in the graph."
+    everyone = small_certificates(num_targets=60)
+    assert meaning(everyone, "targets") == "The 60 nodes whose prediction was certified, which are all of the graph."

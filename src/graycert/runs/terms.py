@@ -25,7 +25,7 @@ def terms(c: Certificates) -> tuple[Term, ...]:
     """Return the words that a report of this result uses, and what they mean."""
     unit = c.setup.threat.unit
     found = [
-        Term(word="targets", meaning="The nodes whose prediction was certified, here all of them.", forms=("targets",)),
+        Term(word="targets", meaning=_targets(c), forms=("targets",)),
         Term(
             word="smoothed classifier",
             meaning=f"What is certified: not one answer of the model, but {c.setup.smoothing.in_plain_words}. It has to "
@@ -111,3 +111,10 @@ def terms(c: Certificates) -> tuple[Term, ...]:
             )
         )
     return tuple(found)
+
+
+def _targets(c: Certificates) -> str:
+    several, everyone = len(c) > 1, c.setup.num_nodes
+    who = f"The {len(c):,} nodes" if several else "The one node"
+    of = "which are all of the graph" if len(c) == everyone else f"of {everyone:,} in the graph"
+    return f"{who} whose prediction was certified, {of}."
