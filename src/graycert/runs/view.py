@@ -11,7 +11,7 @@ from graycert._phases import time_in_words
 from graycert.certificates import Certificates
 from graycert.metrics.cost import COST_RADII
 from graycert.runs.called import called_of, told, words_explained
-from graycert.runs.checklist import FILES_IN_WORDS, REDONE, assumptions
+from graycert.runs.checklist import assumptions, files_in_words, redone
 from graycert.runs.cost import cost, cost_paragraphs, cost_tables, warnings_of
 from graycert.runs.floor import LABEL, OF_LABELS, floor_of_labels, floor_of_run
 from graycert.runs.next_steps import next_steps
@@ -66,8 +66,8 @@ def _view(c: Certificates) -> ReportView:
         targets_note=_targets_note(c),
         statement=statement(c),
         assumptions=assumptions(c),
-        files=FILES_IN_WORDS,
-        redone=REDONE,
+        files=files_in_words(c),
+        redone=redone(c),
         settings=_settings(c),
         data=data,
     )
