@@ -28,8 +28,8 @@ def terms(c: Certificates) -> tuple[Term, ...]:
         Term(word="targets", meaning=_targets(c), forms=("targets",)),
         Term(
             word="smoothed classifier",
-            meaning=f"What is certified: not one answer of the model, but {c.setup.smoothing.in_plain_words}. It has to "
-            "be run that way to be what is certified.",
+            meaning=f"What is certified: not one answer of the model, but {c.setup.smoothing.in_plain_words}. It has "
+            "to be run that way to be what is certified.",
             forms=("smoothed classifier", "smoothed prediction", "when smoothed"),
         ),
         Term(
