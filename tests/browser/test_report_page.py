@@ -150,7 +150,7 @@ def test_the_drawing_has_a_legend_of_who_may_be_hostile(open_page, runs):
     names = ["may be hostile", "trusted", "cannot be hostile here"]
     assert shown[: len(set(roles.tolist()))] == [names[role] for role in sorted(set(roles.tolist()))]
     worst = browser.execute_script("return document.querySelectorAll('#one-field .node.worst').length")
-    assert ("in the set that could be enough" in shown) == (worst > 0)
+    assert ("in the set that nothing is proved against" in shown) == (worst > 0)
 
 
 def frame(case):

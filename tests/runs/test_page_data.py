@@ -170,7 +170,9 @@ def test_sentences_name_who_could_be_enough_and_what_it_withstands():
             assert f"whatever all {radius} eligible nodes do together" in text
         else:
             assert ("any one other node" in text) == (radius == 1)
-            assert f"These {radius + 1} together could be enough" in text or radius == 0
+            assert f"Not proved against these {radius + 1} together" in text or radius == 0
+            assert ("Not proved against even one of the" in text) == (radius == 0)
+            assert text.count("no attack is known") == 1 + (radius == 0)
 
 
 def test_without_names_labels_or_votes_the_page_has_fewer_columns():
@@ -184,5 +186,5 @@ def test_a_sentence_names_some_of_many_and_counts_the_rest():
     names = [f"n{place}" for place in range(MOST_NAMED + 7)]
     few, many = _could_be_enough(names[:MOST_NAMED]), _could_be_enough(names)
     assert few.endswith(f", {names[MOST_NAMED - 1]}. Protect them first.")
-    assert many.startswith(f"These {len(names)} together could be enough")
+    assert many.startswith(f"Not proved against these {len(names)} together")
     assert many.endswith(f", {names[MOST_NAMED - 1]} and 7 more. Protect them first.")

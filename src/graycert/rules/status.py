@@ -23,6 +23,6 @@ class Status(StrEnum):
 
 _HELP = {
     Status.CERTIFIED: "The classifier has a prediction, and `radius` >= 1 hostile nodes cannot change it.",
-    Status.PREDICTED: "The classifier has a prediction, but one hostile node may change it (radius 0).",
+    Status.PREDICTED: "The classifier has a prediction, but it is not proved against even one hostile node (radius 0).",
     Status.ABSTAINED: "The votes do not single out a class: there is no prediction (radius -1).",
 }

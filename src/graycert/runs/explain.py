@@ -19,6 +19,9 @@ from graycert.statistics import EstimationVotes, SelectionVotes
 MORE_DRAWS = (2, 4, 10, 100)
 """How many times as many draws are tried."""
 
+NO_ATTACK = "no attack is known, as none was looked for"
+"""What a missing proof does not say."""
+
 MOST_CLASSES = 4
 """Classes whose votes are named."""
 
@@ -140,7 +143,7 @@ def _holds(c: Certificates, row: int) -> str:
     if c.whole_field[row]:
         return f"Certificate: it holds whatever all of them do together; {field}."
     if not radius:
-        return f"Certificate: radius 0: one hostile {one} may change it, as far as is proved; {field}."
+        return f"Certificate: radius 0: not proved against even one hostile {one}; {NO_ATTACK}; {field}."
     at_least = "at least " if radius == c.setup.max_radius else ""
     whom = f"one hostile {one}" if radius == 1 else f"{radius} hostile {unit}"
     return f"Certificate: radius {at_least}{radius}: it holds against any {whom}; {field}."
@@ -170,8 +173,8 @@ def _could_do_most(c: Certificates, row: int) -> str:
     if not names:
         return ""
     if len(names) == 1:
-        return f"Protect first: {names[0]}, which could do most, as far as is known."
-    return f"Protect first: {', '.join(names)}, which could do most together, as far as is known."
+        return f"Protect first: {names[0]}; it is not proved against this one, and {NO_ATTACK}."
+    return f"Protect first: {', '.join(names)}; it is not proved against these together, and {NO_ATTACK}."
 
 
 def _one_more(c: Certificates, row: int) -> str:

@@ -12,6 +12,7 @@ from graycert.runs.cohorts import cohorts
 from graycert.runs.cost import class_word
 from graycert.runs.drawn_later import why_none
 from graycert.runs.explain import (
+    NO_ATTACK,
     margins,
     one_more_in_words,
     predicted_in_words,
@@ -175,7 +176,7 @@ def _withstands(c: Certificates, row: int) -> str:
     if c.whole_field[row]:
         return f"{proved}It holds whatever all {eligible} do together."
     if not radius:
-        return f"{proved}One of the {eligible} may be enough to change it: nothing better is proved."
+        return f"{proved}Not proved against even one of the {eligible}; {NO_ATTACK}."
     at_least = "at least " if radius == c.setup.max_radius else ""
     return f"{proved}Radius {at_least}{radius}: it holds {threat.against(radius)} ({eligible})."
 
@@ -184,9 +185,10 @@ def _could_be_enough(names: list[str]) -> str:
     """Name the smallest set that a target is not certified against."""
     if not names:
         return ""
-    together = "This one could be enough" if len(names) == 1 else f"These {len(names)} together could be enough"
+    whom = "this one" if len(names) == 1 else f"these {len(names)} together"
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return f"{together}, as far as is known: {', '.join(names[:MOST_NAMED])}{more}. Protect them first."
+    smallest = f"Not proved against {whom}, the smallest such set as far as is known ({NO_ATTACK})"
+    return f"{smallest}: {', '.join(names[:MOST_NAMED])}{more}. Protect them first."
 
 
 def _coded(texts: Iterable[list[str]]) -> dict[str, Any]:

@@ -429,7 +429,7 @@
     const shape = (kind, round) => drawing(22, 22, "", round ? make("svg:circle", { cx: 11, cy: 11, r: 8, class: kind })
       : make("svg:rect", { x: 3, y: 3, width: 16, height: 16, class: kind }));
     const legend = [...ROLES.map((name, role) => [name, `key role${role}`, role === 0, field.roles.includes(String(role))]),
-      ["in the set that could be enough", "key role0 worst", true, worst.size > 0]].filter(([, , , there]) => there);
+      ["in the set that nothing is proved against", "key role0 worst", true, worst.size > 0]].filter(([, , , there]) => there);
     const left = field.left ? say` ${whole(field.left)} more nodes of it are not drawn.` : "";
     const how = data.fields.by_votes ? "the more of the lead its vote could take" : "the likelier its message alone arrives";
     const colour = field.influence ? ` The fuller the colour, ${how}.` : "";
@@ -439,7 +439,7 @@
       make("p", { class: "note" }, say`The ${one} is the square in the middle; one ring is one hop. An edge joins who is heard `
         + `with who hears it. A thick outline: as far as is known.${colour}${left}`),
       make("details", {}, make("summary", {}, say`The nodes of this drawing as a table`),
-        table([say`node`, "away", "role", data.fields.by_votes ? "share of a vote at stake" : "influence, at most", "in the set that could be enough"], order.map(describe), say`Nodes of the receptive field`))];
+        table([say`node`, "away", "role", data.fields.by_votes ? "share of a vote at stake" : "influence, at most", "in the set that nothing is proved against"], order.map(describe), say`Nodes of the receptive field`))];
   }
 
   // What trusting the first few nodes gains: counted in Python.
