@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 
 from graycert.runs.brief import brief_summary
 from graycert.runs.claim import claim
+from graycert.runs.cost import warnings_of
 from graycert.runs.words import NOT_SOUND, ratio_texts, shown_rows
 from support.certificates import small_certificates
 from support.commands import FAST, run_command, write_graph
@@ -18,6 +20,14 @@ def test_a_few_sentences_are_those_of_the_run(case):
     assert (NOT_SOUND in text) == (not c.setup.the_rule.is_sound)
     assert len(text.splitlines()) <= 9
     assert all(line in c.summary() for line in text.splitlines() if line.startswith(("What it costs", "From its own")))
+
+
+def test_warnings_are_called_so():
+    c = small_certificates(num_targets=40)
+    lost = c.replace(prediction=np.zeros(40, dtype=np.int64), labels=np.arange(40) % 3)
+    warned = [line for line in brief_summary(lost).splitlines() if line.startswith("WARNING: ")]
+    assert warned == [f"WARNING: {each}" for each in warnings_of(lost)]
+    assert warned
 
 
 def test_certify_says_little_if_asked(capsys, tmp_path):

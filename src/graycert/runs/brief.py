@@ -22,7 +22,7 @@ def _brief(c: Certificates) -> str:
     first = claim(c, budgets[0])
     said = [
         *([] if c.setup.the_rule.is_sound else [NOT_SOUND]),
-        *warnings_of(c),
+        *(f"WARNING: {each}" for each in warnings_of(c)),
         *cost_paragraphs(c)[:1],
         *(claim(c, budget)[0] for budget in budgets),
         " ".join(first[1:]),
