@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+import graycert
 from graycert.runs.next_steps import next_steps
 from graycert.runs.shares import percent
 from graycert.runs.words import shown_rows
@@ -73,6 +74,34 @@ def test_no_step_promises_what_was_not_computed(case):
     said = " ".join(next_steps(made(case)))
     assert "Trusting them makes radii larger" not in said
     assert ("`graycert inspect`" in said) or ("by the same votes" in said) or ("Watch or protect" not in said)
+
+
+@pytest.mark.parametrize(
+    ("options", "command"),
+    [
+        (
+            {"floor": "distill"},
+            "--config THIS-RUN/config.toml --smoothing features-only --model THIS-RUN/floor.safetensors`",
+        ),
+        (
+            {"floor": "/a b/f.safetensors"},
+            "--config THIS-RUN/config.toml --smoothing features-only --model '/a b/f.saf",
+        ),
+        (None, "graycert certify --smoothing features-only --model FILE` certifies it, FILE being its weights."),
+    ],
+)
+def test_the_floor_is_certified_from_the_files_of_the_run(options, command):
+    c = small_certificates(num_targets=40)
+    trusted = np.ones(50, dtype=bool)
+    c = c.replace(
+        prediction_of_floor=np.maximum(c.labels, 0),
+        setup=c.setup.replace(
+            threat=graycert.NodeFeatureThreat(min_distance=1, trusted=trusted), provenance={"options": options}
+        ),
+    )
+    step = next(each for each in next_steps(c) if each.startswith("Consider"))
+    assert command in step
+    assert ("THIS-RUN being the folder of this run" in step) == (options is not None)
 
 
 def held(c, last):

@@ -3,6 +3,8 @@
 import shlex
 from typing import Any
 
+import numpy as np
+
 from graycert._types import IntArray
 from graycert.certificates import Certificates
 from graycert.metrics.floor import Floor, best_floor
@@ -14,6 +16,12 @@ MOST_RADII = 1_000
 
 FOLDER, WHERE = "THIS-RUN", ", THIS-RUN being the folder of this run"
 """What stands for the folder of a result, which does not know where it lies, and says so."""
+
+FLOOR_FILE = "floor.safetensors"
+"""Weights of a floor that a run keeps, in its folder."""
+
+WITHOUT_MESSAGES = "the same model without messages"
+"""What is a floor of every run whose model is not of single nodes."""
 
 LABEL = "from its own features alone"
 """What the floor is called in tables and figures."""
@@ -65,7 +73,7 @@ def floor_paragraphs(c: Certificates) -> tuple[str, ...]:
     text = (
         f"From the labels of training nodes alone, spread over the graph (the floor with a memory), "
         f"{percent(found.correct, found.targets)} of the targets are predicted correctly at every ρ, whatever the "
-        f"features of all nodes are, their own too. {_compared(found)}"
+        f"features of all nodes are, their own too. {_compared(c, found)}"
     )
     return (*_floor_of_features(c), text)
 
@@ -77,7 +85,7 @@ def _floor_of_features(c: Certificates) -> tuple[str, ...]:
         return () if missing is None else (f"From its own features alone (the floor): not computed. {missing}",)
     text = (
         f"From its own features alone (the floor) {percent(found.correct, found.targets)} of the targets are predicted "
-        f"correctly at every ρ, whatever all other nodes do: by {found.source}. {_compared(found)}"
+        f"correctly at every ρ, whatever all other nodes do: by {found.source}. {_compared(c, found)}"
     )
     return (text if missing is None else f"{text} A distilled model is mostly a higher floor: not computed. {missing}",)
 
@@ -113,7 +121,7 @@ def floor_classes(c: Certificates) -> IntArray | None:
 
 
 def _candidates(c: Certificates) -> dict[str, IntArray | None]:
-    return {_given(c): c.prediction_of_floor, "the same model without messages": c.prediction_without_messages}
+    return {_given(c): c.prediction_of_floor, WITHOUT_MESSAGES: c.prediction_without_messages}
 
 
 def _given(c: Certificates) -> str:
@@ -122,9 +130,15 @@ def _given(c: Certificates) -> str:
     return "a distilled model" if distilled else "the model that was given as the floor, shown each target alone"
 
 
-def _compared(found: Floor) -> str:
+def _how_far(c: Certificates, found: Floor) -> str:
+    """Say up to which ρ it is known that no fewer targets are correct and certified."""
+    right = c.whole_field & (c.prediction == c.labels)
+    return "at every ρ" if np.count_nonzero(right) >= found.correct else f"up to ρ = {len(found.certified) - 1}"
+
+
+def _compared(c: Certificates, found: Floor) -> str:
     if found.beats_from is None:
-        return f"What is correct and certified, whole fields included, is no less up to ρ = {len(found.certified) - 1}."
+        return f"What is correct and certified, whole fields included, is no less {_how_far(c, found)}."
     if found.beats_from == 0:
         return "That is more than the smoothed classifier predicts correctly without any attack."
     return f"That is more than is correct and certified, whole fields included, from ρ = {found.beats_from} on."

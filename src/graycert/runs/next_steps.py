@@ -1,11 +1,15 @@
 """What to do next with a result: a few sentences, the most pressing first."""
 
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from graycert.certificates import Certificates
 from graycert.draws import UntilDecided
 from graycert.runs.cost import warnings_of
-from graycert.runs.floor import floor_of_run, how_to_compute
+from graycert.runs.floor import FLOOR_FILE, FOLDER, WHERE, WITHOUT_MESSAGES, floor_of_run, how_to_compute
 from graycert.runs.shares import percent, percent_upward
 from graycert.runs.trusting import most_gained
 from graycert.runs.who import knows_attackers, protect_first
@@ -46,12 +50,22 @@ def _before_use(c: Certificates) -> list[str]:
     if floor is not None and floor.beats_from == 0:
         steps.append(
             f"Consider {floor.source}, shown each target alone: it is right more often than the smoothed classifier, "
-            "and no other node can change it. `graycert certify --smoothing features-only --model FILE` certifies it, "
-            "FILE being its weights."
+            f"and no other node can change it. {_certified_alone(c, floor.source)}"
         )
     if missing is not None:
         steps.append(f"Compute the distilled floor, which no other node can change. {missing}")
     return steps
+
+
+def _certified_alone(c: Certificates, source: str) -> str:
+    """Say what certifies the floor: on the graph of the run and from its file, as far as the run knows them."""
+    options = c.setup.provenance.get("options")
+    known: Any = options if isinstance(options, Mapping) else {}
+    config = f" --config {FOLDER}/config.toml" if known else ""
+    weights = None if source == WITHOUT_MESSAGES else known.get("floor")
+    file = f"{FOLDER}/{FLOOR_FILE}" if weights == "distill" else shlex.quote(str(weights or "FILE"))
+    command = f"`graycert certify{config} --smoothing features-only --model {file}`"
+    return f"{command} certifies it{'' if weights else ', FILE being its weights'}{WHERE if known else ''}."
 
 
 def _no_prediction(c: Certificates) -> list[str]:

@@ -20,6 +20,7 @@ from graycert.certificates import Certificates
 from graycert.errors import GraycertError, InvalidFileError
 from graycert.runs.columns import DERIVED, LISTS, from_columns, to_columns
 from graycert.runs.damaged import one_error
+from graycert.runs.floor import FLOOR_FILE
 from graycert.runs.folder import write_folder
 from graycert.runs.page import render_report
 from graycert.runs.view import report_view
@@ -44,7 +45,7 @@ CONFIG, TABLE, VOTES, SUMMARY, REPORT = (
 )
 FILES = (CONFIG, TABLE, VOTES, SUMMARY, REPORT)
 MODEL_FILES = ("model.safetensors", "model.json")  # a run may also keep its model
-FLOOR_FILES = ("floor.safetensors", "floor.json")  # and the model of single nodes that it is compared with
+FLOOR_FILES = (FLOOR_FILE, "floor.json")  # and the model of single nodes that it is compared with
 _KNOWN = {*FILES, *MODEL_FILES, *FLOOR_FILES}
 _VERSION_KEY = b"graycert_format_version"
 _LARGEST_RATIO = 2_000  # zstd and runs of equal values compress further, but tables of targets do not
