@@ -18,15 +18,17 @@ def test_every_kind_has_a_page_for_a_decision(case):
     found = said(c)
     assert found["What is safe"].startswith(" ".join(claim(c, 1)))
     open_at_one = int(((c.radius == 0) & (c.num_eligible > 0)).sum())
-    assert (f"For {open_at_one} targets" in found["What is not"]) == (open_at_one > 0)
+    assert (f"For {open_at_one} target{'' if open_at_one == 1 else 's'} (" in found["What is not"]) == (open_at_one > 0)
     abstained = int((c.radius < 0).sum())
-    assert (f"{abstained} targets (" in found["What is not"]) == (abstained > 0)
+    assert (f"{abstained} target{'' if abstained == 1 else 's'} (" in found["What is not"]) == (abstained > 0)
     wrong = sum(
         radius >= min(1, eligible) and radius >= 0 and prediction != label
         for radius, eligible, prediction, label in zip(c.radius, c.num_eligible, c.prediction, c.labels, strict=True)
     )
     assert (f", {wrong} {'is' if wrong == 1 else 'are'} wrong" in found["What is not"]) == (wrong > 0)
     assert "graycert verify" in found["What to do next"]
+    assert "What it costs" not in found["What it costs"]
+    assert found["What it costs"][0].isupper()
     page = render_document(decision(c))
     assert "<script" not in page
     assert page.rstrip().endswith("</html>")
@@ -51,7 +53,7 @@ def test_shares_of_what_is_open_are_rounded_up():
     c = small_certificates(num_targets=30, labels=None)
     abstained = int((c.radius < 0).sum())
     share = -(-1_000 * abstained // 30) / 10
-    assert f"{abstained} targets ({share} %) have no prediction" in said(c)["What is not"]
+    assert f"{abstained} target ({share} %) without a prediction" in said(c)["What is not"]
 
 
 def test_names_are_text():

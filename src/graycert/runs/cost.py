@@ -23,6 +23,9 @@ NOT_AS_TRAINED = (
 )
 """What to do where it is not the smoothing that loses a class."""
 
+OPENING = "What it costs: "
+"""What the first of the paragraphs begins with, where no heading says it."""
+
 NEARLY_ALL = 0.95
 """Share of the predictions from which on one class takes nearly all."""
 
@@ -71,10 +74,16 @@ def cost_paragraphs(c: Certificates) -> tuple[str, ...]:
         paragraphs.append(_balanced(found))
     if found.same_as_trained is not None:
         paragraphs.append(
-            f"{'' if found.labelled else 'What it costs: '}For {percent(found.same_as_trained, len(c))} of the "
+            f"{'' if found.labelled else OPENING}For {percent(found.same_as_trained, len(c))} of the "
             f"{len(c):,} targets the smoothed classifier predicts what the model as trained predicts."
         )
     return (*paragraphs, *floor_paragraphs(c))
+
+
+def cost_under_its_heading(c: Certificates) -> tuple[str, ...]:
+    """Return the same paragraphs for a page whose heading says already what they are about."""
+    said = (each.removeprefix(OPENING) for each in cost_paragraphs(c))
+    return tuple(each[:1].upper() + each[1:] for each in said)
 
 
 def cost_tables(c: Certificates) -> tuple[CostTable, ...]:
@@ -163,7 +172,7 @@ def _accuracy(found: Cost) -> str:
         start = f"Smoothed accuracy: {smoothed} of {of} (abstaining is wrong)."
     else:
         start = (
-            f"What it costs: of {of}, the model as trained predicts {percent(total.as_trained, total.targets)} "
+            f"{OPENING}of {of}, the model as trained predicts {percent(total.as_trained, total.targets)} "
             f"correctly, the smoothed classifier {smoothed} (smoothed accuracy; abstaining is wrong)."
         )
     return f"{start} Certified and correct: {certified}."

@@ -9,10 +9,11 @@ from graycert.certificates import Certificates
 from graycert.runs.called import called_of, told, words_explained
 from graycert.runs.checklist import assumptions
 from graycert.runs.claim import NOT_PROVED, claim
-from graycert.runs.cost import cost_paragraphs, warnings_of
+from graycert.runs.cost import cost_under_its_heading, warnings_of
+from graycert.runs.explain import NO_ATTACK
 from graycert.runs.next_steps import next_steps
 from graycert.runs.page.document import Document, Section
-from graycert.runs.shares import percent, percent_upward
+from graycert.runs.shares import counted, percent, percent_upward
 from graycert.runs.terms import Term, terms
 from graycert.runs.who import knows_attackers, protect_first
 from graycert.runs.words import NOT_SOUND, shown_rows
@@ -51,7 +52,7 @@ def _decision(c: Certificates) -> Document:
     sections = (
         Section(title="What is safe", paragraphs=(*claim(c, min(1, _last(c))), *_further(c))),
         Section(title="What is not", paragraphs=_open(c)),
-        Section(title="What it costs", paragraphs=cost_paragraphs(c)),
+        Section(title="What it costs", paragraphs=cost_under_its_heading(c)),
         Section(title="Whom to watch", paragraphs=_watch(c)),
         Section(title="What to do next", items=next_steps(c)),
         Section(title="What has to be true for all of this", items=assumptions(c)),
@@ -96,15 +97,15 @@ def _open(c: Certificates) -> tuple[str, ...]:
     open_at_one = int(np.count_nonzero((c.radius == 0) & ~c.whole_field))
     sentences = []
     if open_at_one:
-        one = f"one of the {unit}" if unit == "nodes" else f"one of these {unit}"
+        one = "one hostile node" if unit == "nodes" else f"one of these {unit}"
         sentences.append(
-            f"For {open_at_one:,} targets ({percent_upward(open_at_one, total)}) {one} may be enough to change the "
-            "prediction: nothing better is proved. Do not let such a prediction decide alone."
+            f"For {counted(open_at_one, 'target')} ({percent_upward(open_at_one, total)}) nothing is proved against "
+            f"even {one}; {NO_ATTACK}. Do not let such a prediction decide alone."
         )
     if abstained:
         sentences.append(
-            f"{abstained:,} targets ({percent_upward(abstained, total)}) have no prediction. They need another way to "
-            "decide, such as a person."
+            f"{counted(abstained, 'target')} ({percent_upward(abstained, total)}) without a prediction: another way to "
+            "decide is needed, such as a person."
         )
     if c.labels is not None and (c.labels >= 0).any():
         wrong = int(
@@ -128,7 +129,7 @@ def _watch(c: Certificates) -> tuple[str, ...]:
     if not knows_attackers(c):
         return ()
     found = protect_first(c, top=NAMED)
-    named = ", ".join(f"{each.name} ({each.targets:,} targets)" for each in found.nodes)
+    named = ", ".join(f"{each.name} ({counted(each.targets, 'target')})" for each in found.nodes)
     return (
         f"These could do most, because they limit the most targets: {named}. They are not accused of anything; whether "
         "they could change a prediction is not said.",

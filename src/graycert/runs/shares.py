@@ -5,6 +5,16 @@ from collections.abc import Sequence
 from graycert._terminal import table_text
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things, of which ``what`` is one.
+
+    Example:
+        >>> counted(1, "target"), counted(2_000, "target")
+        ('1 target', '2,000 targets')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def percent(count: int, total: int) -> str:
     """Return a share in percent with one decimal, never rounded up.
 

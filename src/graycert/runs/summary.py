@@ -4,7 +4,7 @@ from graycert.certificates import Certificates
 from graycert.runs.called import called_of, told
 from graycert.runs.claim import claim
 from graycert.runs.cost import cost_paragraphs, cost_tables, warnings_of
-from graycert.runs.shares import aligned
+from graycert.runs.shares import aligned, counted
 from graycert.runs.who import knows_attackers, protect_first
 from graycert.runs.words import NOT_SOUND, ratio_texts, shown_rows, statement, table_note
 
@@ -55,7 +55,7 @@ def _after(c: Certificates) -> tuple[Part, ...]:
 
 def _whom_to_protect(c: Certificates) -> str:
     found = protect_first(c, top=FIRST_NAMED)
-    named = ", ".join(f"{each.name} ({each.targets:,} targets)" for each in found.nodes)
+    named = ", ".join(f"{each.name} ({counted(each.targets, 'target')})" for each in found.nodes)
     return (
         f"Protect first, because they limit the most targets: {named}. More of it: certificates.protect_first(data), "
         "graycert inspect."

@@ -12,7 +12,7 @@ from graycert.certificates import Certificates
 from graycert.metrics.cost import COST_RADII
 from graycert.runs.called import called_of, told, words_explained
 from graycert.runs.checklist import assumptions, files_in_words, redone
-from graycert.runs.cost import cost, cost_paragraphs, cost_tables, warnings_of
+from graycert.runs.cost import cost, cost_tables, cost_under_its_heading, warnings_of
 from graycert.runs.floor import LABEL, OF_LABELS, floor_of_labels, floor_of_run
 from graycert.runs.next_steps import next_steps
 from graycert.runs.page import ReportView, Table
@@ -57,7 +57,7 @@ def _view(c: Certificates) -> ReportView:
         figures_at_a_glance=_figures_at_a_glance(c),
         terms=terms(c),
         next_steps=next_steps(c),
-        cost=cost_paragraphs(c),
+        cost=cost_under_its_heading(c),
         breakdowns=tuple(
             (each.title, Table(columns=each.columns, rows=each.rows, note=each.note)) for each in cost_tables(c)
         ),
