@@ -1,4 +1,4 @@
-"""One thread for products whose last bits are to be the same with any number of threads."""
+"""One thread, so that sums are in the same order, and their last bits the same, whoever computes them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute with one thread: several may split a sum, and where depends on their number."""
+    """Let torch and the kernels use one thread: several may split a sum, and where depends on how many they are."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

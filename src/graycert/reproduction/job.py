@@ -1,8 +1,6 @@
 """One computation of an experiment, known by its settings: done once, stored, never done again."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graycert.reproduction.settings import Settings, settings_hash
@@ -37,19 +35,6 @@ class Job(Settings):
     @abstractmethod
     def run(self, lab: "Lab") -> dict[str, Any]:
         """Compute the result: names and arrays (no objects)."""
-
-
-@contextmanager
-def on_one_thread() -> Iterator[None]:
-    """Let torch and the kernels use one thread."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def silent(message: str) -> None:
