@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
-
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let torch and the kernels use one thread: several may split a sum, and where depends on how many they are."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

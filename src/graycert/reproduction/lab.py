@@ -10,6 +10,7 @@ from typing import Any
 from graycert._files import write_atomically
 from graycert.errors import InvalidFileError
 from graycert.models.names import is_own
+from graycert.models.one_thread import one_thread
 from graycert.reproduction.job import Job
 from graycert.reproduction.recipes import read_model, trained, write_model
 from graycert.reproduction.results import Arrays, Results
@@ -35,8 +36,6 @@ class Lab:
     def do(self, job: Job) -> Arrays:
         """Return the result of a job, from its file if it was done, and the ``seconds`` that it took."""
         if job not in self.results:
-            from graycert.models.one_thread import one_thread
-
             started = time.perf_counter()
             with one_thread() if job.one_thread else nullcontext():
                 found = job.run(self)

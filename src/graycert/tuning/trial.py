@@ -14,6 +14,7 @@ from pydantic import PrivateAttr
 from graycert._files import write_atomically
 from graycert._types import IntArray
 from graycert.errors import InvalidParameterError
+from graycert.models.one_thread import one_thread
 from graycert.reproduction.job import Job, silent
 from graycert.reproduction.settings import settings_hash
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
@@ -201,7 +202,5 @@ class TuneJob(Job):
         point = self.model_dump(exclude={"question"}, exclude_none=True)
         if here is not None:
             return here.certified(point)
-        from graycert.models.one_thread import one_thread
-
         with one_thread():
             return _received(self._place).certified(point)
