@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
         "bounds --graph ring.npz --quiet",
         "bounds --graph ring.npz --grid 0.3:0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9 --quiet",
         "inspect run",
-        "inspect run --nodes 'node 4'",
+        "inspect run --targets 'node 4'",
         "compare run run",
         "explain",
         "reproduce --list",

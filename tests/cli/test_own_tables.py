@@ -114,6 +114,23 @@ def test_a_run_on_a_prepared_graph_is_verified_from_the_tables(capsys, tmp_path)
     assert "does not say where its graph comes from" in other.err
 
 
+def test_gains_are_said_where_the_tables_have_moved(capsys, tmp_path):
+    edges, nodes = write(tmp_path)
+    certified(graycert.load_graph(edges, nodes=nodes, **LOADED)).save(tmp_path / "run")
+    there = run_command(capsys, "inspect", tmp_path / "run", "--json").record
+    assert there["gains"]
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    edges, nodes = edges.rename(moved / "p.csv"), nodes.rename(moved / "a.csv")
+    assert run_command(capsys, "inspect", tmp_path / "run", "--graph", edges, "--nodes", nodes, "--json").record == there
+    lost = run_command(capsys, "inspect", tmp_path / "run", "--json")
+    assert lost.record["gains"] == []
+    assert "is not said, because the graph is not at hand" in lost.err
+    wrong = run_command(capsys, "inspect", tmp_path / "run", "--nodes", nodes)
+    assert wrong.status == 2
+    assert "pass `--graph`, and `--nodes`" in wrong.err
+
+
 def test_a_changed_graph_does_not_verify(capsys, tmp_path):
     edges, nodes = write(tmp_path)
     data = graycert.load_graph(edges, nodes=nodes, **LOADED)

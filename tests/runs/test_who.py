@@ -146,12 +146,12 @@ def test_what_one_more_radius_needs_is_enough():
 def test_the_command_line_says_the_same(tmp_path, capsys):
     c = made("interception")
     folder = c.save(tmp_path / "run")
-    found = run_command(capsys, "inspect", folder, "--nodes", "node 4", "node 17", "--json")
-    assert found.record["nodes"] == {name: c.explain(name) for name in ("node 4", "node 17")}
+    found = run_command(capsys, "inspect", folder, "--targets", "node 4", "node 17", "--json")
+    assert found.record["targets"] == {name: c.explain(name) for name in ("node 4", "node 17")}
     found = run_command(capsys, "inspect", folder, "--top", "3")
     assert found.out.strip() == str(c.protect_first(top=3))
     assert "not at hand" in found.err
-    found = run_command(capsys, "inspect", folder, "--nodes", "nobody")
+    found = run_command(capsys, "inspect", folder, "--targets", "nobody")
     assert found.status == 2
     assert "`node` must be" in found.err
 

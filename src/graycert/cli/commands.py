@@ -72,7 +72,7 @@ def every_command() -> tuple[Command, ...]:
         Command(
             inspect,
             READ,
-            ("graycert inspect runs/mine", "graycert inspect runs/mine --nodes account-17"),
+            ("graycert inspect runs/mine", "graycert inspect runs/mine --targets account-17"),
         ),
         Command(
             report,

@@ -16,9 +16,10 @@ def inspect(
     run: Path,
     /,
     *,
-    nodes: Annotated[list[str] | None, Parameter(consume_multiple=True, negative=())] = None,
+    targets: Annotated[list[str] | None, Parameter(consume_multiple=True, negative=())] = None,
     top: int = 10,
     graph: str | None = None,
+    nodes: str | None = None,
     data_root: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative=())] = False,
@@ -27,9 +28,10 @@ def inspect(
 
     Args:
         run: Run directory.
-        nodes: Targets to explain: their names, or indices where nodes have none.
+        targets: Targets to explain: their names, or indices where nodes have none.
         top: How many nodes to protect are named.
         graph: Where the graph is now, if it is not where the run says. Gains need it.
+        nodes: Where its node table is now.
         data_root: Folder with graph files; else GRAYCERT_DATA.
         json: Print one JSON object instead of text.
         quiet: No remarks on standard error.
@@ -38,12 +40,13 @@ def inspect(
 
     console = Console(as_json=json, quiet=quiet)
     certificates = Certificates.load(run)
-    if nodes:
-        texts = {name: certificates.explain(name) for name in nodes}
-        record: dict[str, Any] = {"command": "inspect", "run": str(run), "nodes": texts}
+    if targets:
+        texts = {name: certificates.explain(name) for name in targets}
+        record: dict[str, Any] = {"command": "inspect", "run": str(run), "targets": texts}
         console.result("\n\n".join(texts.values()), record)
         return 0
-    found = certificates.protect_first(_graph(certificates, graph, data_root, console), top=top)
+    data = _graph(certificates, console, source=graph, nodes=nodes, data_root=data_root)
+    found = certificates.protect_first(data, top=top)
     record = {
         "command": "inspect",
         "run": str(run),
@@ -54,16 +57,16 @@ def inspect(
     return 0
 
 
-def _graph(certificates: "Certificates", source: str | None, data_root: str | None, console: Console) -> Any:
+def _graph(certificates: "Certificates", console: Console, **moved: str | None) -> Any:
     """Return the graph of a run, or None where it is not at hand and nobody said where it is."""
     from graycert.certification import refuse_another_graph
     from graycert.runs.verify import rebuild_graph
 
     try:
-        data = rebuild_graph(certificates.setup, source=source, data_root=data_root)
+        data = rebuild_graph(certificates.setup, **moved)
         refuse_another_graph(certificates, data)
     except GraycertError as error:
-        if source is not None:
+        if moved["source"] is not None or moved["nodes"] is not None:
             raise
         console.warn(f"what trusting these nodes would gain is not said, because the graph is not at hand: {error}")
         return None
