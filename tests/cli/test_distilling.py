@@ -128,6 +128,9 @@ def test_a_model_of_single_nodes_is_certified_as_it_is_and_another_is_the_teache
         (("--spread-labels",), "belongs to --smoothing votes"),
         (("--smoothing", "votes", "--model", "mlp"), "`model` must be"),
         (("--smoothing", "votes", "--p-delete", "0.3"), "`--p-delete` belongs to"),
+        (("--smoothing", "votes", "--class-weight", "balanced"), "`--class-weight` belongs to a model that is trained"),
+        (("--weights", "w.safetensors", "--stop-on", "accuracy"), "`--stop-on` belongs to a model that is trained"),
+        (("--class-weight", "equal"), "`--class-weight` must be balanced, or a number per class"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_a_graph_is_loaded(capsys, options, message):

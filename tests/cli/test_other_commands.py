@@ -1,4 +1,5 @@
 import csv
+import json
 import subprocess
 import sys
 
@@ -167,3 +168,24 @@ def test_training_writes_weights_that_certify_takes(tmp_path, capsys):
     again = run_command(capsys, "train", *common, "--out", tmp_path / "m.safetensors")
     assert again.status == 2
     assert "--overwrite" in again.err
+
+
+def test_classes_count_in_training_as_the_options_say(tmp_path, capsys):
+    graph = write_graph(tmp_path / "ring.npz")
+    found = {}
+    for name, options in {"plain": [], "balanced": ["balanced"], "weighted": ["9,1"]}.items():
+        options = options and ["--class-weight", *options, "--stop-on", "balanced accuracy"]
+        out = tmp_path / f"{name}.safetensors"
+        words = ["--graph", graph, "--per-class", 5, "--max-epochs", 3, "--model", "gcn", "--quiet", "--out", out]
+        assert run_command(capsys, "train", *words, *options).status == 0
+        found[name] = json.loads(out.with_suffix(".json").read_text())["notes"]["training"]
+    assert [found[name].get("class_weight") for name in found] == [None, "balanced", [9.0, 1.0]]
+    assert [each["stop_on"] for each in found.values()] == ["loss", "balanced accuracy", "balanced accuracy"]
+    split = graycert.inductive_split(graycert.load_graph(graph), seed=0, per_class=5)
+    model = graycert.build_model("gcn", split, skip=True)
+    smoothing = graycert.InterceptionSmoothing(p_delete=0.01, p_ablate=0.6)
+    record = graycert.train(
+        model, split, smoothing=smoothing, class_weight=[9, 1], stop_on="balanced accuracy", max_epochs=3
+    )
+    assert record.best_validation_loss == found["weighted"]["best_validation_loss"]
+    assert record.best_validation_loss != found["balanced"]["best_validation_loss"]

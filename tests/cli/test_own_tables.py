@@ -122,7 +122,9 @@ def test_gains_are_said_where_the_tables_have_moved(capsys, tmp_path):
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     edges, nodes = edges.rename(moved / "p.csv"), nodes.rename(moved / "a.csv")
-    assert run_command(capsys, "inspect", tmp_path / "run", "--graph", edges, "--nodes", nodes, "--json").record == there
+    assert (
+        run_command(capsys, "inspect", tmp_path / "run", "--graph", edges, "--nodes", nodes, "--json").record == there
+    )
     lost = run_command(capsys, "inspect", tmp_path / "run", "--json")
     assert lost.record["gains"] == []
     assert "is not said, because the graph is not at hand" in lost.err

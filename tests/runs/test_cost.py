@@ -38,7 +38,8 @@ def test_what_the_model_never_knew_is_not_laid_to_smoothing(everything_is_ok):
     trained[:] = 0
     never, *_ = warnings_of(everything_is_ok.replace(prediction_as_trained=trained))
     assert "of which the model as trained finds 0. " in never
-    assert never.endswith('(graycert.train(..., class_weight="balanced", stop_on="balanced accuracy")).')
+    assert 'rare classes count (graycert.train(..., class_weight="balanced", stop_on="balanced accuracy")' in never
+    assert never.endswith('--class-weight balanced --stop-on "balanced accuracy").')
 
 
 def test_a_class_that_is_never_predicted_is_warned_of_before_any_praise(everything_is_ok, tmp_path):

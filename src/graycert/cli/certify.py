@@ -19,11 +19,11 @@ from graycert.cli.declared import Chosen, certify_config, every_kind, made, made
 from graycert.cli.node_files import read_masks, read_nodes
 from graycert.cli.places import claimed, default_run, shown
 from graycert.cli.repetition import complete_options
-from graycert.cli.training import train_model
+from graycert.cli.training import check_loss, train_model
 from graycert.cli.unfinished import place_of, unfinished
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
-from graycert.models.names import DEFAULT_TEACHER, PER_NODE
+from graycert.models.names import DEFAULT_TEACHER, PER_NODE, is_own
 from graycert.smoothing import SMOOTHINGS, Smoothing
 from graycert.threats import NodeFeatureThreat, Threat
 
@@ -77,6 +77,9 @@ class _Asked:
 
         if config.model != DEFAULT_TEACHER or not distilling.distils(config.smoothing):
             models.check_name(config.model)
+        check_loss(
+            config, trains=models.is_new(config) and (distilling.distils(config.smoothing) or not is_own(config.model))
+        )
         floors.check_option(config)
         with about("call"):
             Called.of(config.call)

@@ -156,6 +156,16 @@ class TrainingConfig(ModelConfig):
     train_p_ablate: Annotated[
         Probability, IN_TRAINING, Field(description="Chance of ablating a node while training.")
     ] = 0.6
+    class_weight: Annotated[
+        str | None,
+        IN_TRAINING,
+        Field(description="balanced, so that each class has the same say; or a weight per class, with commas."),
+    ] = None
+    stop_on: Annotated[
+        Literal["loss", "accuracy", "balanced accuracy"],
+        IN_TRAINING,
+        Field(description="What is best on the validation nodes."),
+    ] = "loss"
     without_edge_inputs: Annotated[
         bool,
         IN_MODEL,

@@ -8,7 +8,7 @@ from typing import Any
 from graycert.cli.configs import ModelConfig, WeightsConfig
 from graycert.cli.console import Console
 from graycert.errors import InvalidFileError, InvalidParameterError
-from graycert.models.names import check_new_model, is_own
+from graycert.models.names import DEFAULT_TEACHER, check_new_model, is_own
 
 WEIGHTS_SUFFIX = ".safetensors"
 _PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle")
@@ -67,6 +67,11 @@ def check_name(name: str, *, trained: bool = True) -> None:
         )
     if not trained or not name.endswith(WEIGHTS_SUFFIX):
         check_new_model(name, also=("FILE.safetensors",) if trained else ())
+
+
+def is_new(config: WeightsConfig) -> bool:
+    """Return whether the options name a model that comes without weights, and is not the default teacher."""
+    return config.weights is None and not config.model.endswith(WEIGHTS_SUFFIX) and config.model != DEFAULT_TEACHER
 
 
 def new_model(config: ModelConfig, data: Any) -> Any:

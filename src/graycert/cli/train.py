@@ -12,7 +12,7 @@ from graycert.cli.config_file import resolve
 from graycert.cli.configs import TrainConfig
 from graycert.cli.console import Console
 from graycert.cli.places import check_file, claimed, default_run
-from graycert.cli.training import train_model
+from graycert.cli.training import check_loss, train_model
 from graycert.models.names import DEFAULT_TEACHER, is_own
 
 _DEFAULTS = TrainConfig()
@@ -39,6 +39,7 @@ def train(
         settings = distilling.with_teacher(settings)
     if settings.model != DEFAULT_TEACHER or settings.smoothing != "votes":
         models.check_name(settings.model, trained=False)
+    check_loss(settings, trains=settings.model != DEFAULT_TEACHER)
     place = settings.out or str(default_run("train", settings.graph) / "model.safetensors")
     out = check_file(place, overwrite=settings.overwrite, suffixes=(".safetensors",))
     check_file(out.with_suffix(".json"), overwrite=settings.overwrite, suffixes=(".json",))

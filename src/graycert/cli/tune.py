@@ -15,7 +15,7 @@ from graycert.cli.console import Console
 from graycert.cli.declared import bounded_threats, made, options_of, refuse_foreign, tune_config, workers_of
 from graycert.cli.node_files import read_masks
 from graycert.cli.places import claimed, default_run, shown
-from graycert.cli.training import train_model
+from graycert.cli.training import check_loss, train_model
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.threats import NodeFeatureThreat
 
@@ -62,6 +62,7 @@ def _run(config: TuneConfig, console: Console) -> int:
     if config.smoothing == "votes":
         return tune_votes.run(config, console)
     models.check_name(config.model)
+    check_loss(config, trains=models.is_new(config))
     Want.parse(config.want)
     threat = bounded_threats()[config.threat]
     refuse_foreign(config, (threat, Draws), among=(*bounded_threats().values(), Draws))
@@ -85,7 +86,7 @@ def _tuned(config: TuneConfig, asked: dict[str, Any], out: Path, console: Consol
 
     data = graphs.load(config, console)
     split = graphs.make_split(config, data)
-    trains = config.weights is None and not config.model.endswith(".safetensors")
+    trains = models.is_new(config)
     model, skip = _model(config, data, split, console, trains=trains)
     kind = bounded_threats()[config.threat]
     threat = made(

@@ -10,6 +10,7 @@ from graycert.cli.console import Console
 from graycert.cli.declared import bounded_threats, made, refuse_foreign
 from graycert.cli.node_files import read_masks
 from graycert.cli.places import claimed, default_run, shown
+from graycert.cli.training import check_loss
 from graycert.draws import Draws
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.models.names import DEFAULT_TEACHER
@@ -41,6 +42,7 @@ def run(config: TuneConfig, console: Console) -> int:
     config = distilling.with_teacher(config)
     if config.model != DEFAULT_TEACHER:
         models.check_name(config.model)
+    check_loss(config, trains=models.is_new(config))
     out = Path(config.out or default_run("tune", config.graph)).expanduser().resolve()
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise InvalidFileError(f"`--out` must be a new or empty folder, got {out}. Choose another.")

@@ -19,7 +19,8 @@ FEW = 5
 
 NOT_AS_TRAINED = (
     "The model as trained does not find one of them either: train it so that rare classes count "
-    '(graycert.train(..., class_weight="balanced", stop_on="balanced accuracy")).'
+    '(graycert.train(..., class_weight="balanced", stop_on="balanced accuracy"); on the command line '
+    '--class-weight balanced --stop-on "balanced accuracy").'
 )
 """What to do where it is not the smoothing that loses a class."""
 

@@ -35,6 +35,7 @@ def fit(
     look_every: int = 1,
     p_delete: float | str,
     p_ablate: float | str,
+    class_weight: str | tuple[float, ...] | None = None,
 ) -> TrainingRecord:
     """Take steps of Adam until nothing gets better on the validation nodes; the model is left with its best weights.
 
@@ -52,6 +53,7 @@ def fit(
         look_every: Epochs between two looks, >= 1.
         p_delete: Training-time p_d, for the record.
         p_ablate: Training-time p_a, for the record.
+        class_weight: How classes count in the loss, for the record.
 
     Returns:
         What was done.
@@ -81,6 +83,7 @@ def fit(
         seed=seed,
         seconds=time.perf_counter() - started,
         stop_on=stop_on,
+        class_weight=class_weight,
         best_validation_accuracy=None if stop_on == "loss" else stopping.best_share,
     )
 

@@ -22,6 +22,7 @@ class TrainingRecord:
         patience: Epochs without improvement after which training stopped.
         seed: Seed of draws and dropout.
         seconds: Wall time.
+        class_weight: How classes counted in the loss: "balanced", a weight per class, or None, by their numbers.
     """
 
     epochs: int
@@ -37,6 +38,7 @@ class TrainingRecord:
     seconds: float
     stop_on: str = "loss"
     best_validation_accuracy: float | None = None
+    class_weight: str | tuple[float, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as a plain dictionary."""

@@ -91,7 +91,8 @@ def train(
         train_mask, validation_mask, smoothing = None, None, asked.smoothing(smoothing)
     parts = Parts.of(data, train_mask, validation_mask)
     training, validation, num_classes = _objectives(model, parts, smoothing, edge_inputs, seed)
-    training.class_weight = validation.class_weight = _class_weights(class_weight, parts, num_classes, place_of(model))
+    weights = _class_weights(class_weight, parts, num_classes, place_of(model))
+    training.class_weight = validation.class_weight = weights
     drop = model.config.dropout if isinstance(model, InterceptionGNN) else 0.0
     held_out = validation.batch(range(VALIDATION_DRAWS))
     return fit(
@@ -105,6 +106,7 @@ def train(
         seed=seed,
         progress=progress,
         stop_on=stop_on,
+        class_weight=None if weights is None else _recorded(class_weight, weights),
         p_delete=smoothing.p_delete if isinstance(smoothing.p_delete, float) else smoothing.delete_in_words,
         p_ablate=smoothing.p_ablate if isinstance(smoothing.p_ablate, float) else smoothing.ablate_in_words,
     )
@@ -139,6 +141,10 @@ def _objectives(
     num_classes = num_classes_of(model, parts.train, chosen)
     first, second = (ModuleLoss(model, *given, chosen) for given in placed)
     return first, second, num_classes
+
+
+def _recorded(chosen: ClassWeight, weights: Tensor) -> str | tuple[float, ...]:
+    return chosen if isinstance(chosen, str) else tuple(weights.tolist())
 
 
 def _class_weights(chosen: ClassWeight, parts: Parts, num_classes: int, where: torch.device) -> Tensor | None:
