@@ -82,6 +82,46 @@ def test_a_classifier_that_still_finds_them_is_not_warned_of():
     assert cost(c).classes[1].smoothed == NUM_FRAUDS
 
 
+@pytest.mark.parametrize(
+    ("right", "right_as_trained", "who"),
+    [
+        ((4, 2), (6, 6), "The smoothed classifier is"),
+        ((4, 3), (6, 6), None),
+        ((4, 2), (3, 3), "The smoothed classifier and the model as trained are"),
+        ((4, 3), (6, 0), "The model as trained is"),
+        ((4, 2), None, "The smoothed classifier is"),
+    ],
+)
+def test_what_is_no_better_than_guessing_is_warned_of(right, right_as_trained, who, tmp_path):
+    labels = np.repeat([0, 1], 6)
+
+    def predicted(counts):
+        return np.concatenate([np.where(np.arange(6) < count, k, 1 - k) for k, count in enumerate(counts)])
+
+    c = small_certificates(
+        num_targets=12,
+        radius=np.zeros(12, dtype=np.int64),
+        status=np.full(12, "predicted"),
+        prediction=predicted(right),
+        labels=labels,
+        prediction_as_trained=None if right_as_trained is None else predicted(right_as_trained),
+    )
+    found = warnings_of(c)
+    if who is None:
+        assert found == ()
+        return
+    (warning,) = found
+    assert warning.startswith(f"{who} no better than guessing: of a class with at least 5 targets the smoothed ")
+    assert f"classifier finds {'58.3' if right[1] == 3 else '50.0'} %" in warning
+    assert "guessing among these 2 classes finds 50.0 %" in warning
+    assert ("Train the model again, or check" in warning) == (right_as_trained in ((3, 3), (6, 0)))
+    assert c.summary().startswith(f"WARNING: {warning}")
+    page = (c.save(tmp_path / "run") / "report.html").read_text()
+    assert page.index("no better than guessing") < page.index("What it costs")
+    few = c.replace(labels=np.where(np.arange(12) < 2, -1, labels))  # four targets of a class tell nothing
+    assert warnings_of(few) == ()
+
+
 def test_without_labels_the_model_as_trained_is_the_measure():
     c = certified(0.794, without=("y",))
     found = cost(c)

@@ -69,14 +69,19 @@ class Cost:
             >>> cost.balanced([3, 0])
             0.5
         """
-        known = [count / each.targets for count, each in zip(counts, self.classes, strict=True) if count is not None]
-        return float(np.mean(known)) if known and len(known) == len(self.classes) else None
+        return balanced_share(self.classes, counts)
 
     @property
     def is_unequal(self) -> bool:
         """Whether one class has more than twice the targets of another one."""
         sizes = [each.targets for each in self.classes]
         return len(sizes) > 1 and max(sizes) > 2 * min(sizes)
+
+
+def balanced_share(groups: Sequence[GroupCost], counts: Sequence[int | None]) -> float | None:
+    """Return the mean over groups of a count as a share of the group's targets; None where one of them is unknown."""
+    known = [count / each.targets for count, each in zip(counts, groups, strict=True) if count is not None]
+    return float(np.mean(known)) if known and len(known) == len(groups) else None
 
 
 def cost_of(

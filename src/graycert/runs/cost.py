@@ -7,7 +7,7 @@ import numpy as np
 
 from graycert._types import NO_CLASS, IntArray
 from graycert.certificates import Certificates
-from graycert.metrics.cost import COST_RADII, Cost, GroupCost, cost_of
+from graycert.metrics.cost import COST_RADII, Cost, GroupCost, balanced_share, cost_of
 from graycert.runs.floor import floor_paragraphs
 from graycert.runs.shares import percent, percent_of
 
@@ -23,6 +23,12 @@ NOT_AS_TRAINED = (
     '--class-weight balanced --stop-on "balanced accuracy").'
 )
 """What to do where it is not the smoothing that loses a class."""
+
+NOT_LEARNT = (
+    "Train the model again, or check that its outputs are the classes in the order of the labels, and that its "
+    "features are those that it was trained on."
+)
+"""What to do where the model as trained knows no class from another."""
 
 OPENING = "What it costs: "
 """What the first of the paragraphs begins with, where no heading says it."""
@@ -64,7 +70,8 @@ def class_word(c: Certificates, number: int) -> str:
 
 def warnings_of(c: Certificates) -> tuple[str, ...]:
     """Return what makes a certificate worthless although it holds."""
-    return (*_never_predicted(c), *_nearly_one_class(c), *_nothing_shown(c))
+    of_classes = (*_never_predicted(c), *_nearly_one_class(c))
+    return (*(of_classes or _no_better_than_guessing(c)), *_nothing_shown(c))
 
 
 def cost_paragraphs(c: Certificates) -> tuple[str, ...]:
@@ -248,6 +255,29 @@ def _nearly_one_class(c: Certificates) -> list[str]:
                 "one class takes nearly all. What answers always the same is certified easily and says little."
             ]
     return []
+
+
+def _no_better_than_guessing(c: Certificates) -> list[str]:
+    """Warn where a classifier finds no more of a class, on average, than one that draws its answers by lot."""
+    found = cost(c)
+    classes = [each for each in found.classes if each.targets >= FEW]
+    if not found.labelled or len(classes) < 2:
+        return []
+    guessing = 1 / len(classes)
+    mean = {
+        "smoothed classifier": balanced_share(classes, [each.smoothed for each in classes]),
+        "model as trained": balanced_share(classes, [each.as_trained for each in classes]),
+    }
+    poor = [who for who, share in mean.items() if share is not None and share <= guessing + 1e-9]
+    if not poor:
+        return []
+    shares = ", ".join(f"the {who} finds {percent_of(share)}" for who, share in mean.items() if share is not None)
+    remedy = c.setup.smoothing.remedy if poor == ["smoothed classifier"] else NOT_LEARNT
+    return [
+        f"The {' and the '.join(poor)} {'is' if len(poor) == 1 else 'are'} no better than guessing: of a class with "
+        f"at least {FEW} targets {shares} on average (balanced accuracy), and guessing among these {len(classes)} "
+        f"classes finds {percent_of(guessing)}. What is certified below holds, but says little. {remedy}"
+    ]
 
 
 def _nothing_shown(c: Certificates) -> list[str]:
