@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +25,14 @@ def test_on_tables_it_trains_recommends_and_names_the_line_to_certify_with(table
     monkeypatch.chdir(tmp_path)
     train = ["--model", "gcn", "--per-class", "5", "--max-epochs", "3"]
     tried = ["--settings", "0:0.6,0.3:0.8", "--training", "0.01:0.6", "--want", "radius=1 of fraud"]
-    assert main(["tune", *tables, *train, *tried, *SHORT, "--out", "tuned", "--json"]) == 0
+    command = ["tune", *tables, *train, *tried, *SHORT, "--out", "tuned", "--json"]
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "matplotlib", None)
+        assert main(command) == 0
+    found = capsys.readouterr()
+    assert "front.png is not drawn: figures need matplotlib" in found.err
+    assert [Path(file).name for file in json.loads(found.out)["files"]] == ["settings.csv", "model.safetensors"]
+    assert main(command) == 0
     record = json.loads(capsys.readouterr().out)
     assert len(record["settings"]) == 2
     assert sum(row["recommended"] for row in record["settings"]) == 1

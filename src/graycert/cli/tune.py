@@ -55,7 +55,6 @@ def tune_command() -> Callable[..., int]:
 
 def _run(config: TuneConfig, console: Console) -> int:
     from graycert.draws import Draws
-    from graycert.reproduction.style import paper_style
     from graycert.tuning.choosing import DRAWS
     from graycert.tuning.want import Want
 
@@ -75,8 +74,6 @@ def _run(config: TuneConfig, console: Console) -> int:
         **config.model_dump(include={"want", "sampler", "budget", "alpha", "seed", "num_layers"}),
     }
     out = destination(config)
-    with paper_style():  # is matplotlib there? Better told now than after the trials
-        pass
     with claimed(out):
         return _tuned(config, asked, out, console)
 
@@ -103,7 +100,7 @@ def _tuned(config: TuneConfig, asked: dict[str, Any], out: Path, console: Consol
     )
     for failure in tuning.failed:
         console.warn(f"a setting failed: {failure}")
-    files = [str(_written(tuning, out / _SETTINGS)), str(tuning.figure(out / _FIGURE))]
+    files = [str(_written(tuning, out / _SETTINGS)), *_drawn(tuning, out / _FIGURE, console)]
     files += [str(_kept_model(tuning, config, data, out))] if trains else []
     line = _certify_line(config, tuning, out, trains=trains)
     text = [*tuning.lines(), "", tuning.recommendation(), "", f"Written to {shown(out)}:"]
@@ -185,6 +182,15 @@ def _written(tuning: "Tuning", file: Path) -> Path:
 
     write_atomically(file, lambda path: tuning.table.to_csv(path, index=False))
     return file
+
+
+def _drawn(tuning: "Tuning", file: Path, console: Console) -> list[str]:
+    """Draw the front, where matplotlib is there."""
+    try:
+        return [str(tuning.figure(file))]
+    except InvalidParameterError as error:
+        console.warn(f"{file.name} is not drawn: {error}")
+        return []
 
 
 def _kept_model(tuning: "Tuning", config: TuneConfig, data: Any, out: Path) -> Path:
