@@ -46,7 +46,17 @@ def test_votes_drawn_again_are_the_same_votes(run, capsys):
     assert names[-5:-4] == ["model audit"]
     assert names[-4:-2] == ["prediction_as_trained", "prediction_without_messages"]
     assert names[-2:] == ["selection_votes", "estimation_votes"]
-    assert found.record["not_redone"] == ["which nodes to protect first: no certificate rests on them"]
+    protect, chosen = found.record["not_redone"]
+    assert protect == "which nodes to protect first: no certificate rests on them"
+    assert chosen.startswith("how the targets were chosen: ")
+
+
+def test_that_all_nodes_are_targets_was_no_choice(made, tmp_path, capsys):
+    command = ["certify", "--graph", str(made / "ring.npz"), *FAST, "--targets", "all", "--out", str(tmp_path / "all")]
+    assert main(command) == 0
+    found = run_command(capsys, "verify", tmp_path / "all", "--json")
+    assert found.status == 0
+    assert "targets were chosen" not in " ".join(found.record["not_redone"])
 
 
 def test_other_weights_do_not_pass_for_the_model_that_voted(run, capsys, made):

@@ -129,4 +129,9 @@ def _not_recomputed(stored: Certificates, names: tuple[str, ...], *, same_graph:
         sentences.append("a solver's branch and bound, on which the collective counts marked milp rest")
     if stored.attackers is not None:
         sentences.append("which nodes to protect first: no certificate rests on them")
+    if len(stored) < stored.setup.num_nodes:
+        sentences.append(
+            "how the targets were chosen: every certificate holds for its own target, but shares are of these targets, "
+            "and no file tells whether they, or the split that names them, were chosen after results were seen"
+        )
     return sentences
