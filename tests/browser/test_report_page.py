@@ -8,6 +8,7 @@ import pytest
 import graycert
 from graycert.bounds import delta_bounds
 from graycert.runs.claim import claim
+from graycert.runs.explain import proved_lead
 from graycert.runs.neighbourhoods import neighbourhoods_of
 from graycert.runs.page_data import page_data
 from graycert.runs.shares import percent
@@ -112,6 +113,14 @@ def test_delta_stands_against_the_lead(open_page, runs):
         rho = int(cells[0])
         assert 0 <= float(cells[1]) - certificates.delta_upper[row, rho - 1] < 2e-4
         assert cells[3] == ("yes" if rho <= certificates.radius[row] else "no")
+    drawn = """const one = document.getElementById('one-delta'), high = (each) => each.getBoundingClientRect();
+        const lines = [...one.querySelectorAll('.grid')], axis = lines[0];
+        const frame = high(axis).top - high(lines.at(-1)).top;
+        return [[...one.querySelectorAll('.bar')].map((bar) => high(bar).height / frame),
+            (high(axis).top - high(one.querySelector('.floor')).top) / frame]"""
+    bars, line = browser.execute_script(drawn)
+    assert bars == pytest.approx(certificates.delta_upper[row, : len(bars)].tolist(), abs=2e-3)
+    assert line == pytest.approx(proved_lead(certificates, row) / 2, abs=5e-3)
 
 
 @pytest.mark.parametrize("case", ["interception", "votes-hostile"])

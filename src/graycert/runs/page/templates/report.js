@@ -352,19 +352,18 @@
     const deltas = all.delta[row], lead = all.margin ? all.margin[row] : null;
     const rows = deltas.map((delta, place) => [
       String(place + 1), upper(delta), upper(2 * delta), place + 1 <= all.radius[row] ? "yes" : "no"]);
-    const top = Math.max(1, ...deltas.map((delta) => (2 * delta) / UNIT));
-    const { x, y, parts, frame } = axes(deltas.length - 1, [0, 0.5, 1].map((part) => [part, String(part)]), top,
+    const { x, y, parts, frame } = axes(deltas.length - 1, [0, 0.5, 1].map((part) => [part, String(part)]), 1,
       (place) => place + 1, `ρ: hostile ${data.unit}`);
     const width = Math.min(60, 0.6 * (x(1) - x(0)));
     deltas.forEach((delta, place) => parts.push(make("svg:rect", {
-      x: x(place) - width / 2, width, y: y((2 * delta) / UNIT), height: frame.down - y((2 * delta) / UNIT),
+      x: x(place) - width / 2, width, y: y(delta / UNIT), height: frame.down - y(delta / UNIT),
       class: place + 1 <= all.radius[row] ? "bar reached" : "bar" })));
     if (lead !== null) {
-      const height = y(Math.max(lead, 0) / UNIT);
-      parts.push(line(frame.left, height, frame.right, height, "floor"), words(frame.right, height - 5, "lead", "end"));
+      const height = y(Math.max(lead, 0) / 2 / UNIT);
+      parts.push(line(frame.left, height, frame.right, height, "floor"), words(frame.right, height - 5, "half the lead", "end"));
     }
-    return [make("h4", {}, "What hostile messages could take, against the lead"),
-      drawing(640, 340, "Twice Δ̄(ρ) as bars, against the lead as a line; the numbers are in the table", ...parts),
+    return [make("h4", {}, "What hostile messages could take, against half the lead"),
+      drawing(640, 340, "Δ̄(ρ) as bars, against half the lead as a line; the numbers are in the table", ...parts),
       table(["radius ρ", "Δ̄(ρ)", "lead needed, more than", "holds"], rows, "Δ̄ and the lead needed")];
   }
 
