@@ -1,7 +1,10 @@
 import itertools
+import sys
 
 import pytest
 
+from graycert import Execution
+from graycert._compilation import announced
 from graycert._progress import progress_bar
 
 
@@ -38,3 +41,25 @@ def test_reports_minutes_apart_have_a_rate(monkeypatch: pytest.MonkeyPatch, caps
             passed[0] += 100
             advance(1_000)
     assert "10 targets/s" in capsys.readouterr().err
+
+
+def test_that_kernels_are_compiled_first_is_said_where_progress_is_seen(monkeypatch, capsys):
+    def never_compiled():
+        pass
+
+    never_compiled.py_func, never_compiled.signatures = never_compiled, ()
+
+    def said(execution):
+        with announced(execution.announce, "nothing", never_compiled):
+            pass
+        return capsys.readouterr()
+
+    assert said(Execution()) == ("", "")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    found = said(Execution())
+    assert found.out == ""
+    assert found.err.startswith("Compiling nothing ...\n... compiled in 0 s; ")
+    assert said(Execution(progress=False)) == ("", "")
+    lines = []
+    assert said(Execution(say=lines.append)) == ("", "")
+    assert len(lines) == 2

@@ -1,5 +1,6 @@
 """One progress bar for all long work, with rate and time left: on standard error, where it is seen."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -58,6 +59,12 @@ def progress_bar(work: str, *, total: int | None, unit: str, shown: bool) -> Ite
             bar.update(task, advance=amount, description=f"{work}, {note}" if note else work)
 
         yield advance
+
+
+def say_where_seen(sentence: str) -> None:
+    """Write a line to standard error where progress is seen: on a terminal, or in a notebook."""
+    if in_notebook() or (sys.stderr is not None and sys.stderr.isatty()):
+        print(sentence, file=sys.stderr, flush=True)  # noqa: T201 (where progress bars are, too)
 
 
 def _silent(amount: int, note: str = "") -> None:

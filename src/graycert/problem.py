@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graycert._phases import Phases
+from graycert._progress import say_where_seen
 from graycert._types import BoolArray, IntArray
 from graycert._validation import check_choice, check_integer
 from graycert.errors import InvalidParameterError
@@ -41,7 +42,8 @@ class Execution:
             the machine has free. What blocks of targets hold fits it, too. Votes do not depend on it.
         progress: Show a progress bar where it is seen: on a terminal, or in a notebook.
         say: Called with plain-words sentences before long work: what can be certified at best, and if kernels have to
-            be compiled first. By default nothing is said, except a warning where nothing can be certified.
+            be compiled first. By default the latter is said where progress is shown, and the former only by a warning
+            where nothing can be certified.
         folder: Where finished blocks of targets are kept, so that the same call goes on after an interruption; it stays
             until you delete it. A folder of another call is refused. Default: nothing is kept.
         block_size: Targets per block; default as many as `memory` allows and little work is repeated. All targets are
@@ -83,6 +85,11 @@ class Execution:
             raise InvalidParameterError(
                 f'`scheduler` belongs to backend="dask", got it with {self.backend!r}. Leave it out, or choose "dask".'
             )
+
+    @property
+    def announce(self) -> Say | None:
+        """What tells that kernels have to be compiled first, for a minute in which nothing else happens."""
+        return self.say or (say_where_seen if self.progress else None)
 
     @property
     def in_blocks(self) -> bool:

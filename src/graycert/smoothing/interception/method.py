@@ -74,7 +74,7 @@ class InterceptionMethod(Method):
     def from_graph(self, problem: Problem) -> FromGraph:
         """Bound Δ for every target and radius."""
         if problem.setup.bound not in PATH_BOUNDS:
-            load_kernels(problem.execution.say)
+            load_kernels(problem.execution.announce)
         deltas = evaluate_bounds(
             problem.the_graph.adjacency,
             problem.targets,
@@ -112,7 +112,7 @@ class InterceptionMethod(Method):
                     batch_size=where.batch_size,
                     engine=where.engine,
                     memory=where.memory,
-                    say=where.say,
+                    say=where.announce,
                 )
 
         engine = engine_for(problem.targets)
@@ -161,7 +161,7 @@ class InterceptionMethod(Method):
         }
         failing: dict[int, IntArray] = {}
         if setup.the_rule.needs == "predictions":
-            with announced(problem.execution.say, "the event-aware rule", search):
+            with announced(problem.execution.announce, "the event-aware rule", search):
                 radius, undecided, failing = event_aware_radii(
                     problem,
                     found.arrays["delta_upper"],
