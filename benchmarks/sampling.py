@@ -161,7 +161,7 @@ def floor(model: InterceptionGNN, data: Any, targets: torch.Tensor) -> Record:
     hidden, receivers, classes = int(field.sizes[1]), int(field.sizes[2]), engine.num_classes
     first, second = int(field.indptr[hidden]) + hidden, int(field.indptr[receivers]) + receivers
     width, attends = engine.table.shape[1], model.config.architecture == "gat"
-    coins = field.nodes.size + (field.sources if attends else field.edge_ids).size
+    coins = field.nodes.size + (int(field.sources.size) if attends else field.num_edges)
     rows_per_sample = field.nodes.size / LANES
     return {
         "what": "floor",

@@ -187,11 +187,19 @@ def test_a_graph_of_many_nodes_is_compared_on_a_part_however_few_its_edges(monke
     assert engines.compared_part(no_edges, np.arange(501), num_nodes=501, num_layers=2).nodes.numel() < 500
 
 
-def test_projected_rows_of_the_whole_graph_are_not_copied():
-    data = graph_with_hubs(60, hubs=1)
-    whole, some = engine_for(data), engine_for(data, np.arange(59, -1, -1))
-    (cut,) = whole.plan.cuts
-    assert whole._part(cut).table is whole.table
-    assert whole.plan.num_bytes < some.plan.num_bytes
-    votes = [engine.votes(0, Purpose.ESTIMATION, num_samples=64) for engine in (whole, some)]
-    np.testing.assert_array_equal(votes[0], votes[1][::-1])
+@pytest.mark.parametrize("architecture", ["gcn", "gat"])
+@pytest.mark.parametrize("targets", [np.arange(60), np.arange(59, -1, -1), np.array([41, 7, 0])])
+def test_neither_rows_nor_edges_lie_there_twice_and_none_that_no_target_sees(architecture, targets):
+    data = graph_with_hubs(60, hubs=0)
+    all_targets, engine = (engine_for(data, some, architecture=architecture) for some in (None, targets))
+    (cut,) = engine.plan.cuts
+    part = engine._part(cut)
+    assert part.table is engine.table
+    assert np.shares_memory(part.field.sources, engine.graph.sources)
+    assert engine.table.shape[0] == part.field.nodes.size + 1
+    assert engine.plan.num_bytes <= all_targets.plan.num_bytes
+    if targets.size < 60:
+        assert part.field.nodes.size == 3 * 5  # of the ring: a target and two on both sides
+        assert engine.graph.names.size == 3 * 7
+    votes = [each.votes(0, Purpose.ESTIMATION, num_samples=64) for each in (all_targets, engine)]
+    np.testing.assert_array_equal(votes[0][targets], votes[1])

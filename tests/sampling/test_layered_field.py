@@ -50,7 +50,7 @@ def test_the_field_is_that_of_its_definition(seed, num_layers, at_once, monkeypa
         sizes.append(len(nodes))
     assert field.nodes.tolist() == nodes
     assert field.sizes.tolist() == sizes[::-1]
-    assert field.edge_ids.tolist() == [source * 60 + node for node in nodes for source in into[node]]
+    assert graph.edge_ids(field.nodes).tolist() == [source * 60 + node for node in nodes for source in into[node]]
     place = {node: number for number, node in enumerate(nodes)}
     receivers = nodes[: sizes[-2]]
     assert field.sources.tolist() == [place[source] for node in receivers for source in into[node]]
@@ -59,12 +59,49 @@ def test_the_field_is_that_of_its_definition(seed, num_layers, at_once, monkeypa
     assert field.indptr.tolist() == np.cumsum([0, *(len(into[node]) for node in nodes)]).tolist()
 
 
+@pytest.mark.parametrize("at_once", [1, 2**20])
+@pytest.mark.parametrize("num_layers", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_graph_numbered_as_the_field_is_has_the_same_edges_under_their_names(seed, num_layers, at_once, monkeypatch):
+    monkeypatch.setattr(module, "_AT_ONCE", at_once)
+    edges, weights = random_edges(seed)
+    graph = InEdges.of(edges, num_nodes=60, self_loops=False, weights=weights)
+    targets = np.random.default_rng(seed).permutation(60)[:5]
+    field = layered_field(graph, targets, num_layers=num_layers)
+    own, nodes = graph.renumbered(targets, num_layers=num_layers)
+    assert nodes.tolist() == field.nodes.tolist()
+    assert own.names[: nodes.size].tolist() == nodes.tolist()
+    assert np.unique(own.names).size == own.names.size
+    there = layered_field(own, np.arange(5), num_layers=num_layers)
+    assert there.keeps_order
+    for name in ("sizes", "indptr", "sources", "weights"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(field, name))
+    assert np.shares_memory(there.sources, own.sources)
+    assert np.shares_memory(there.weights, own.weights)
+    assert own.edge_ids(there.nodes).tolist() == graph.edge_ids(field.nodes).tolist()
+    some = layered_field(own, np.array([3, 1]), num_layers=num_layers)
+    expected = layered_field(graph, targets[[3, 1]], num_layers=num_layers)
+    assert set(own.names[some.nodes].tolist()) == set(expected.nodes.tolist())
+    ids = own.edge_ids(some.nodes[: some.sizes[1]])
+    assert ids.tolist() == [
+        each for node in own.names[some.nodes[: some.sizes[1]]] for each in graph.edge_ids(np.array([node]))
+    ]
+
+
+def test_a_graph_in_this_order_is_left_as_it_is():
+    edges, _ = random_edges(0)
+    graph = InEdges.of(edges, num_nodes=60, self_loops=False)
+    own, nodes = graph.renumbered(np.arange(60), num_layers=2)
+    assert own is graph
+    assert nodes.tolist() == list(range(60))
+
+
 def test_a_target_without_edges_and_a_graph_without_edges():
     graph = InEdges.of(np.zeros((2, 0), dtype=np.int64), num_nodes=3, self_loops=False)
     field = layered_field(graph, np.array([2, 0]), num_layers=2)
     assert field.nodes.tolist() == [2, 0]
     assert field.sizes.tolist() == [2, 2, 2]
-    assert field.edge_ids.size == field.sources.size == 0
+    assert field.num_edges == field.sources.size == graph.edge_ids(field.nodes).size == 0
 
 
 def test_it_is_made_for_little_more_than_it_takes(monkeypatch):
@@ -75,10 +112,10 @@ def test_it_is_made_for_little_more_than_it_takes(monkeypatch):
     graph = InEdges.of(edges, num_nodes=num_nodes, self_loops=False)
     tracemalloc.start()
     try:
-        field = layered_field(graph, ring, num_layers=2)
+        field = layered_field(graph, ring[::-1], num_layers=2)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    taken = sum(each.nbytes for each in (field.nodes, field.indptr, field.edge_ids, field.sources, field.weights))
+    taken = sum(each.nbytes for each in (field.nodes, field.indptr, field.sources, field.weights))
     assert peak < taken + 2**24
     assert 2 * graph.sources.size * 8 > 2**25  # what one look at all edges would take besides

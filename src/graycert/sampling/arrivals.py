@@ -216,9 +216,9 @@ class ArrivalRecorder:
         fields = receptive_fields(self.adjacency, targets, num_layers=self.num_layers)
         is_eligible = self.threat.eligible(fields.nodes, fields.distances, num_nodes=num_nodes)
         indptr = _starts(np.bincount(fields.rows[is_eligible], minlength=targets.size))
-        union = layered_field(
-            InEdges(self.adjacency.indptr, self.adjacency.sources), targets, num_layers=self.num_layers
-        )
+        graph = InEdges.whole(self.adjacency.indptr, self.adjacency.sources)
+        union = layered_field(graph, targets, num_layers=self.num_layers)
+        receivers = union.nodes[: union.sizes[1]]
         position = np.empty(num_nodes, dtype=np.int64)
         position[union.nodes] = np.arange(union.nodes.size)
         nodes = position[fields.nodes]
@@ -231,7 +231,7 @@ class ArrivalRecorder:
             eligible=nodes[is_eligible],
         )
         coins = (
-            CoinKeys.of(request.stream, "edge", union.edge_ids[: union.sources.size], self._placed.p_delete),
+            CoinKeys.of(request.stream, "edge", graph.edge_ids(receivers), self._placed.p_delete),
             CoinKeys.of(request.stream, "node", union.nodes, self._placed.p_ablate),
         )
         word_indptr = _starts(request.row_words * np.diff(indptr))

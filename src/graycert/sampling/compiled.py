@@ -44,9 +44,9 @@ class CompiledEngine:
 
     Args:
         layers: What the model does.
-        graph: In-edges of the whole graph.
-        table: Projected rows, float32 (num_nodes + 1, width); the last row is the token's.
-        targets: Distinct nodes, int64 (num_targets,).
+        graph: In-edges of all that the targets depend on, in its own order.
+        table: Projected rows of the field's nodes, float32 (num_nodes + 1, width); the last row is the token's.
+        targets: Distinct nodes, numbered as ``graph``, int64 (num_targets,).
         skip_logits: What the skip connection adds, float32 (num_targets, num_classes).
         smoothing: p_d and p_a: uniform, or placed on the graph.
         name: Which evaluation this is, for people.
@@ -197,7 +197,8 @@ class CompiledEngine:
         return self._made.plans[asked]
 
     def _fixed_bytes(self) -> int:
-        arrays = [self.graph.indptr, self.graph.sources, self.graph.weights, self.table, self.targets]
+        graph = self.graph
+        arrays = [graph.indptr, graph.sources, graph.names, graph.weights, self.table, self.targets]
         if self.skip_logits.any():  # zeros that are only read take no memory
             arrays.append(self.skip_logits)
         coins = ((self.smoothing.p_delete, self.graph.sources), (self.smoothing.p_ablate, self.graph.indptr))
@@ -287,8 +288,10 @@ def build_compiled_engine(
         raise UnknownModelError("mixes convolutions that add self-loops with others, on a graph that has self-loops")
     _check_weights(layers, edges, edge_weights)
     graph = InEdges.of(edges, num_nodes=num_nodes, self_loops=sums == {True}, weights=edge_weights)
-    table = np.concatenate([project(start, x), project(start, token.unsqueeze(0).contiguous())])
-    check_magnitudes(table, layers, graph)
+    rows, last = project(start, x), project(start, token.unsqueeze(0).contiguous())
+    check_magnitudes((rows, last), layers, graph)
+    graph, nodes = graph.renumbered(np.asarray(targets, dtype=np.int64), num_layers=len(layers))
+    table = _rows_of(rows, nodes, last)
     skip: Any = np.zeros((targets.size, layers[-1].width_out), dtype=np.float32)
     kinds = (layer.aggregation for layer in layers)
     names = " + ".join(f"weighted {kind.label}" if kind.weighted else kind.label for kind in kinds)
@@ -296,13 +299,21 @@ def build_compiled_engine(
         layers=tuple(layers),
         graph=graph,
         table=table,
-        targets=np.array(targets, dtype=np.int64),
+        targets=np.arange(targets.size),
         skip_logits=skip if skip_logits is None else np.ascontiguousarray(skip_logits.numpy(), dtype=np.float32),
         smoothing=smoothing,
         name=f"compiled kernels ({names})",
         memory=memory,
         lanes=lanes,
     )
+
+
+def _rows_of(rows: Float32Array, nodes: IntArray, last: Float32Array) -> Float32Array:
+    """Return the rows of some nodes, and one after them, for no more than they take."""
+    table = np.empty((nodes.size + 1, rows.shape[1]), dtype=np.float32)
+    np.take(rows, nodes, axis=0, out=table[:-1], mode="clip")  # "raise" would take them twice
+    table[-1] = last
+    return table
 
 
 def _check_weights(layers: Sequence[Layer], edges: IntArray, weights: Float32Array | None) -> None:

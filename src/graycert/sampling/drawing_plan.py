@@ -84,7 +84,7 @@ def plan_drawing(
     parts that are smaller than what lies in memory throughout.
 
     Args:
-        graph: In-edges of the whole graph.
+        graph: In-edges of all that the targets depend on.
         layers: What the model does.
         targets: Distinct nodes.
         table_width: Width of projected rows.
@@ -102,7 +102,7 @@ def plan_drawing(
         shared = num_threads > 1 and one > _SHARED_FROM
         scratch = num_threads * scratch_bytes(layers, field, lanes=width)
         drawing = scratch + one * (1 if shared else num_threads)
-        made, making = part_bytes(layers, field, table_width=table_width, num_nodes=graph.indptr.size - 1)
+        made, making = part_bytes(layers, field, table_width=table_width, num_rows=graph.indptr.size - 1)
         return Cut(rows=rows, lanes=width, shared=shared, num_bytes=made + max(drawing, making))
 
     cuts: list[Cut] = []
@@ -132,7 +132,7 @@ def _work(field: LayeredField) -> int:
 def tile_bytes(layers: Sequence[Layer], field: LayeredField, *, lanes: int) -> int:
     """Return what a tile takes: coins of all edges and nodes, and hidden rows."""
     n, degrees = field.nodes.size, needs_degrees(layers)
-    edges = field.edge_ids.size if degrees else field.sources.size
+    edges = field.num_edges if degrees else field.sources.size
     hidden = sum(int(size) * layer.width_out for size, layer in zip(field.sizes[1:-1], layers[:-1], strict=True))
     return int(lanes * (edges + n + 4 * n * degrees + 4 * hidden))
 
@@ -146,15 +146,18 @@ def scratch_bytes(layers: Sequence[Layer], field: LayeredField, *, lanes: int) -
     return 4 * lanes * (rows + classes * targets_at_once(classes, int(field.sizes[-1]), lanes=lanes))
 
 
-def part_bytes(layers: Sequence[Layer], field: LayeredField, *, table_width: int, num_nodes: int) -> tuple[int, int]:
+def part_bytes(layers: Sequence[Layer], field: LayeredField, *, table_width: int, num_rows: int) -> tuple[int, int]:
     """Return what a field takes with all that no draw changes, and what is needed besides to make it.
 
-    The projected rows of a graph of ``num_nodes`` nodes that is the field, in its own order, are not copied.
+    Of a graph that is numbered as the field is neither edges are copied nor, if it has no further nodes, the
+    ``num_rows`` projected rows.
     """
-    n, edges, messages = field.nodes.size, field.edge_ids.size, field.sources.size
-    coins = n + (edges if needs_degrees(layers) else messages)
-    copied = 0 if field.is_whole(num_nodes) else 4 * (n + 1) * table_width
-    taken = 24 * n + 8 * edges + 4 * messages + 8 * coins + copied + field.weights.nbytes
+    n, messages = field.nodes.size, field.sources.size
+    taken = 24 * n  # nodes, where their in-edges begin, keys of their coins
+    if not field.keeps_order:
+        taken += 4 * messages + field.weights.nbytes
+    if not field.keeps_order or n < num_rows:
+        taken += 4 * (n + 1) * table_width
     receivers, making = int(field.sizes[1]), 0
     match layers[0].aggregation:
         case Attention(channels=channels) as attention:

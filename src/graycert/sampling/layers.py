@@ -170,18 +170,18 @@ def project(start: Sequence[RowwiseOperation], x: Tensor) -> Float32Array:
     return np.ascontiguousarray(rows.numpy())
 
 
-def check_magnitudes(table: Float32Array, layers: Sequence[Layer], graph: InEdges) -> None:
+def check_magnitudes(tables: Sequence[Float32Array], layers: Sequence[Layer], graph: InEdges) -> None:
     """A message that does not arrive has weight zero, which needs finite rows: bound all values in advance.
 
     Args:
-        table: Projected rows of the first layer.
+        tables: Projected rows of the first layer, of all nodes and of the token.
         layers: What follows.
         graph: In-edges.
 
     Raises:
         UnknownModelError: If a value on the way could leave the range in which float32 sums are safe.
     """
-    bound, in_degree = _safe(_largest(table)), graph.largest_in_degree
+    bound, in_degree = max(_safe(_largest(table)) for table in tables), graph.largest_in_degree
     heaviest, total, lightest = 1.0, float(in_degree), 1.0
     if graph.weights is not None:
         heaviest, total, lightest = _extremes(graph.weights, graph.indptr)
@@ -218,7 +218,7 @@ def _extremes(weights: Float32Array, indptr: NDArray[np.int64]) -> tuple[float, 
 
 
 def _largest(values: Float32Array) -> float:
-    return float(np.abs(values, dtype=np.float64).max(initial=0.0))
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def _safe(bound: float) -> float:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graycert._types import Float32Array, IntArray
-from graycert.sampling.kernels.coins import CoinKeys
-from graycert.sampling.kernels.draws import Draw, Field
+from graycert.sampling.kernels.coins import CoinKeys, EdgeCoins, thresholds_of
+from graycert.sampling.kernels.draws import Draw, Field, Senders
 from graycert.sampling.kernels.tiles import Output, Steps, pack_steps
 from graycert.sampling.kernels.votes import Ballot
 from graycert.sampling.layered_field import InEdges, LayeredField, layered_field
@@ -41,10 +41,10 @@ _WORK_PER_RANGE = 2**14  # nodes and edges that a thread takes at a time
 
 
 class Coins(NamedTuple):
-    """Keys of node and edge coins of one stream."""
+    """What throws node and edge coins of one stream."""
 
     node: CoinKeys
-    edge: CoinKeys
+    edge: EdgeCoins
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,7 @@ class Part:
 
     Args:
         layers: What the model does.
+        graph: The graph.
         field: The field of the targets.
         messages: The same, as kernels read it.
         table: Projected rows of its nodes, float32 (n + 1, width); the last row is the token's.
@@ -61,6 +62,7 @@ class Part:
     """
 
     layers: tuple[Layer, ...]
+    graph: InEdges
     field: LayeredField
     messages: Field
     table: Float32Array
@@ -77,17 +79,24 @@ class Part:
         field = layered_field(graph, targets, num_layers=len(layers))
         messages = Field(field.indptr, field.sources, field.nodes.size, field.weights)
         token = table.shape[0] - 1
-        rows = table if field.is_whole(token) else np.ascontiguousarray(table[np.append(field.nodes, token)])
+        whole = field.keeps_order and field.nodes.size == token
+        rows = table if whole else np.ascontiguousarray(table[np.append(field.nodes, token)])
         constants = tuple(
             constants_of(layer, index, messages, rows, num_receivers=int(field.sizes[index + 1]))
             for index, layer in enumerate(layers)
         )
-        return cls(layers, field, messages, rows, constants, tuple(pack_steps(layer.steps) for layer in layers))
+        steps = tuple(pack_steps(layer.steps) for layer in layers)
+        return cls(layers, graph, field, messages, rows, constants, steps)
 
     @property
     def num_targets(self) -> int:
         """How many targets the part has."""
         return int(self.field.sizes[-1])
+
+    @cached_property
+    def senders(self) -> Senders:
+        """The graph, as kernels read it."""
+        return Senders(self.graph.indptr, self.graph.sources, self.graph.names, self.graph.num_named)
 
     @cached_property
     def normalises(self) -> bool:
@@ -97,13 +106,20 @@ class Part:
     @property
     def num_edges(self) -> int:
         """How many edges are drawn."""
-        return int(self.field.edge_ids.size if self.normalises else self.field.sources.size)
+        return self.field.num_edges if self.normalises else int(self.field.sources.size)
+
+    @property
+    def num_receivers(self) -> int:
+        """Into how many nodes they are."""
+        return int(self.field.nodes.size if self.normalises else self.field.sizes[1])
 
     def coins(self, stream: CoinStream, smoothing: AnySmoothing) -> Coins:
-        """Return the keys of node and edge coins."""
+        """Return what throws the coins of its nodes and edges."""
+        receivers = self.field.nodes[: self.num_receivers]
+        thresholds = thresholds_of(smoothing.p_delete, self.num_edges, lambda: self.graph.edge_ids(receivers))
         return Coins(
-            CoinKeys.of(stream, "node", self.field.nodes, smoothing.p_ablate),
-            CoinKeys.of(stream, "edge", self.field.edge_ids[: self.num_edges], smoothing.p_delete),
+            CoinKeys.of(stream, "node", self.graph.names[self.field.nodes].astype(np.int64), smoothing.p_ablate),
+            EdgeCoins(stream.key("edge", "sample"), stream.key("edge", "id"), thresholds),
         )
 
     def ranges(self, num_nodes: int, *, most: int | None = None) -> list[slice]:
@@ -189,7 +205,9 @@ class Tile:
         of_nodes, of_edges = coins.node.within(nodes), coins.edge.within(slice(low, high))
         result = Draw(self.draw.survives[low:high], self.draw.shown[nodes], self.draw.scale[nodes])
         into = indptr[nodes.start : nodes.stop + 1] - low
-        self._draw(first_sample, *of_nodes, *of_edges, into, self.part.field.weights[low:high], result)
+        receivers = self.part.field.nodes[nodes][: max(0, self.part.num_receivers - nodes.start)]
+        weights = self.part.field.weights[low:high]
+        self._draw(first_sample, *of_nodes, *of_edges, receivers, self.part.senders, into, weights, result)
 
     def _compute(self, index: int, nodes: slice) -> None:
         """Compute the rows that a layer before the last leaves of some nodes."""

@@ -3,6 +3,7 @@
 Signed 64-bit arithmetic that wraps around, bit for bit the same as the tensor version.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,13 +40,34 @@ def is_intercepted(key_of_sample: Any, key_of_id: Any, threshold: int) -> Any:
     return ((mix(key_of_sample ^ key_of_id) >> 2) & _LOW_62) < threshold
 
 
+@inlined
+def id_key(identity: Any, key: Any) -> Any:
+    """Return what an identity contributes to its coins."""
+    return mix(identity * _GOLDEN + key)
+
+
 @kernel
 def id_keys(ids: IntArray, key: int) -> IntArray:
     """Return what each edge's or node's identity contributes to its coins, int64, same shape as ``ids``."""
     keys = np.empty(ids.size, dtype=np.int64)
     for position in range(ids.size):
-        keys[position] = mix(ids[position] * _GOLDEN + key)
+        keys[position] = id_key(ids[position], key)
     return keys
+
+
+def thresholds_of(
+    probability: float | FloatArray | ProbabilityTable, number: int, ids: Callable[[], IntArray]
+) -> IntArray:
+    """Return the threshold of each of a ``number`` of coins: one for all, not many, where all are thrown alike.
+
+    Args:
+        probability: See `probability_of`.
+        number: Of coins.
+        ids: Their identities, asked for only where they differ.
+    """
+    if isinstance(probability, float):
+        return np.broadcast_to(np.int64(interception_threshold(probability)), (number,))
+    return interception_thresholds(np.asarray(probability_of(probability, ids())))
 
 
 class CoinKeys(NamedTuple):
@@ -67,13 +89,26 @@ class CoinKeys(NamedTuple):
     ) -> "CoinKeys":
         """Return the keys of ``kind`` ("edge" or "node") for the given identities; see `probability_of`."""
         keys = id_keys(ids, stream.key(kind, "id"))
-        values = probability_of(probability, ids)
-        if isinstance(values, float):
-            thresholds = np.broadcast_to(np.int64(interception_threshold(values)), ids.shape)  # one number, not many
-        else:
-            thresholds = interception_thresholds(values)
-        return cls(stream.key(kind, "sample"), keys, thresholds)
+        return cls(stream.key(kind, "sample"), keys, thresholds_of(probability, ids.size, lambda: ids))
 
     def within(self, some: slice) -> "CoinKeys":
         """Return the keys of some of the identities."""
         return CoinKeys(self.sample_key, self.id_keys[some], self.thresholds[some])
+
+
+class EdgeCoins(NamedTuple):
+    """All that compiled code needs to throw coins of edges whose end points lie there anyway; no number per edge.
+
+    Args:
+        sample_key: Key of the sample numbers.
+        key: Key of the identities.
+        thresholds: As in `CoinKeys`, for every edge into the nodes of a field; one number, not many, if all are equal.
+    """
+
+    sample_key: int
+    key: int
+    thresholds: IntArray
+
+    def within(self, some: slice) -> "EdgeCoins":
+        """Return what throws the coins of some of the edges."""
+        return self._replace(thresholds=self.thresholds[some])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graycert._compilation import bare, kernel
 from graycert._types import Float32Array, IntArray
-from graycert.sampling.kernels.coins import is_intercepted, sample_key
+from graycert.sampling.kernels.coins import id_key, is_intercepted, sample_key
 
 WIDEST = 32
 LANES = WIDEST
@@ -43,6 +43,22 @@ class Field(NamedTuple):
     sources: Int32Array
     token: int
     weights: Float32Array
+
+
+class Senders(NamedTuple):
+    """The graph that a field is part of, whose edges are known by the names of their ends.
+
+    Args:
+        indptr: In-edges of each node, int64 (num_receivers + 1,).
+        sources: Source of each edge, (num_edges,).
+        names: Name of each node, (num_nodes,).
+        num_named: How many names there are.
+    """
+
+    indptr: IntArray
+    sources: NDArray[np.signedinteger]
+    names: NDArray[np.signedinteger]
+    num_named: int
 
 
 class Draw(NamedTuple):
@@ -77,8 +93,10 @@ def draw(
     node_keys: IntArray,
     node_thresholds: IntArray,
     edge_key: int,
-    edge_keys: IntArray,
+    id_key_of_edges: int,
     edge_thresholds: IntArray,
+    receivers: IntArray,
+    senders: Senders,
     indptr: IntArray,
     weights: Float32Array,
     result: Draw,
@@ -91,8 +109,10 @@ def draw(
         node_keys: Key per node (n,).
         node_thresholds: Threshold per node (n,).
         edge_key: Key of the samples for edge coins.
-        edge_keys: Key per edge (num_edges,).
+        id_key_of_edges: Key of the edges' identities.
         edge_thresholds: Threshold per edge (num_edges,).
+        receivers: Nodes whose in-edges are drawn, as they are numbered in ``senders``.
+        senders: Where their edges come from, in the same order.
         indptr: Segments of in-edges, (n + 1,) where degrees are wanted.
         weights: Weight of each edge (num_edges,) where degrees are weighted.
         result: Overwritten.
@@ -106,10 +126,15 @@ def draw(
             shown[i] = not is_intercepted(keys[i], node_keys[node], node_thresholds[node])
     for i in range(lanes_of(keys)):
         keys[i] = sample_key(first_sample + i, edge_key)
-    for edge in range(edge_keys.size):
-        survives = result.survives[edge]
-        for i in range(lanes_of(survives)):
-            survives[i] = not is_intercepted(keys[i], edge_keys[edge], edge_thresholds[edge])
+    edge = 0
+    for receiver in receivers:
+        name = np.int64(senders.names[receiver])
+        for place in range(senders.indptr[receiver], senders.indptr[receiver + 1]):
+            identity = np.int64(senders.names[senders.sources[place]]) * senders.num_named + name
+            survives, own, threshold = result.survives[edge], id_key(identity, id_key_of_edges), edge_thresholds[edge]
+            for i in range(lanes_of(survives)):
+                survives[i] = not is_intercepted(keys[i], own, threshold)
+            edge += 1
     for node in range(result.scale.shape[0]):
         scale = result.scale[node]
         scale[:] = ONE
