@@ -70,21 +70,29 @@ def test_malformed_edges_are_refused(edge_index, num_nodes, words):
 
 
 @pytest.mark.parametrize(
-    ("sources", "targets", "indptr"),
+    ("sources", "indptr"),
     [
-        ([1, 2], [1, 0], [0, 1, 2, 2]),  # not sorted by target
-        ([2, 1], [0, 0], [0, 2, 2, 2]),  # not sorted by source
-        ([1, 1], [0, 0], [0, 2, 2, 2]),  # repeated
-        ([0], [0], [0, 1, 1, 1]),  # self-loop
-        ([5], [0], [0, 1, 1, 1]),  # no such node
-        ([1], [0], [0, 1, 1]),  # too short
-        ([1], [0], [0, 0, 1, 1]),  # wrong row
-        ([1], [7], [0, 0, 0, 0]),  # target beyond the graph
+        ([2, 1], [0, 2, 2, 2]),  # not sorted by source
+        ([1, 1], [0, 2, 2, 2]),  # repeated
+        ([0], [0, 1, 1, 1]),  # self-loop
+        ([5], [0, 1, 1, 1]),  # no such node
+        ([-1], [0, 1, 1, 1]),
+        ([1], [0, 1, 1]),  # too short
+        ([[1]], [0, 1, 1, 1]),  # too many axes
+        ([1, 2], [1, 2, 2, 2]),  # not from the first edge
+        ([1, 2], [0, 1, 1, 1]),  # not to the last edge
+        ([1, 2], [0, 2, 1, 2]),  # falling
     ],
 )
-def test_the_constructor_checks_its_invariants(sources, targets, indptr):
+def test_the_constructor_checks_its_invariants(sources, indptr):
     with pytest.raises(InvalidParameterError, match="from_edge_index"):
-        Adjacency(num_nodes=3, sources=np.array(sources), targets=np.array(targets), indptr=np.array(indptr))
+        Adjacency(num_nodes=3, sources=np.array(sources), indptr=np.array(indptr))
+
+
+def test_ends_of_edges_are_not_kept_twice():
+    graph = Adjacency.from_edge_index([[2, 0, 1, 3], [0, 2, 2, 2]], num_nodes=4)
+    assert graph.targets.tolist() == [0, 2, 2, 2]
+    assert sum(each.nbytes for each in vars(graph).values() if isinstance(each, np.ndarray)) == 8 * (4 + 5)
 
 
 @pytest.mark.parametrize("node", [-1, 3])

@@ -12,7 +12,7 @@ from graycert.sampling.whole_pass import pass_bytes, takes_much
 LIBRARIES = 560 * 2**20
 """Bytes of Python, PyTorch, PyTorch Geometric, Numba and SciPy once all that certifying needs is loaded."""
 
-_PER_EDGE = 20  # sources and targets, 8 each, and their order
+_PER_EDGE = 12  # sources, and their order
 _PER_NODE = 8
 _LISTED = (
     1.4  # times what a target holds, where bounds are found target by target: an object for each beside the arrays

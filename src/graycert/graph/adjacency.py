@@ -23,11 +23,10 @@ class Adjacency:
     Args:
         num_nodes: Number of nodes n; nodes are 0..n-1.
         sources: Source of each edge, shape (num_edges,), sorted by (target, source).
-        targets: Target of each edge, shape (num_edges,).
         indptr: In-neighbours of v are ``sources[indptr[v]:indptr[v + 1]]``, shape (num_nodes + 1,).
 
     Raises:
-        InvalidParameterError: If the three arrays do not describe such a graph.
+        InvalidParameterError: If the two arrays do not describe such a graph.
 
     Example:
         >>> Adjacency.from_edge_index([[1, 2, 0], [0, 1, 0]], num_nodes=3).num_edges
@@ -36,28 +35,28 @@ class Adjacency:
 
     num_nodes: int
     sources: IntArray
-    targets: IntArray
     indptr: IntArray
 
     def __post_init__(self) -> None:
         """Check the invariants that every algorithm on the graph relies on, and freeze the arrays."""
-        sizes_fit = self.sources.shape == self.targets.shape and self.indptr.shape == (self.num_nodes + 1,)
-        if not sizes_fit or not np.array_equal(
-            self.indptr, np.searchsorted(self.targets, np.arange(self.num_nodes + 1))
+        shapes_fit = self.indptr.shape == (self.num_nodes + 1,) and self.sources.ndim == 1
+        if (
+            not shapes_fit
+            or (self.indptr[[0, -1]] != [0, self.sources.size]).any()
+            or (self.indptr[1:] < self.indptr[:-1]).any()
         ):
             raise InvalidParameterError(
-                "`sources`, `targets` and `indptr` must describe one graph sorted by target, got arrays that do not "
-                "fit each other. Build the graph with Adjacency.from_edge_index."
+                "`sources` and `indptr` must describe one graph sorted by target, got arrays that do not fit each "
+                "other. Build the graph with Adjacency.from_edge_index."
             )
-        ends = (self.sources, self.targets)
-        in_range = not self.sources.size or all(0 <= each.min() <= each.max() < self.num_nodes for each in ends)
-        sorted_once = rises_strictly(self.targets, self.sources)
-        if not in_range or not sorted_once or np.any(self.sources == self.targets):
+        in_range = not self.sources.size or 0 <= self.sources.min() <= self.sources.max() < self.num_nodes
+        targets = self.targets
+        if not in_range or not rises_strictly(targets, self.sources) or np.any(self.sources == targets):
             raise InvalidParameterError(
-                "`sources` and `targets` must be nodes, sorted by (target, source), free of repeats and self-loops. "
-                "Build the graph with Adjacency.from_edge_index."
+                "`sources` must be nodes, sorted by (target, source), free of repeats and self-loops. Build the graph "
+                "with Adjacency.from_edge_index."
             )
-        for array in (self.sources, self.targets, self.indptr):
+        for array in (self.sources, self.indptr):
             array.flags.writeable = False
 
     @classmethod
@@ -98,7 +97,14 @@ class Adjacency:
                 "than the bound allows. Coalesce the graph, e.g. with graycert.prepare_graph.",
             )
         indptr = np.searchsorted(targets, np.arange(num_nodes + 1)).astype(np.int64)
-        return cls(num_nodes=num_nodes, sources=sources, targets=targets, indptr=indptr)
+        return cls(num_nodes=num_nodes, sources=sources, indptr=indptr)
+
+    @property
+    def targets(self) -> IntArray:
+        """Target of each edge, shape (num_edges,): not kept, but made each time."""
+        found: IntArray = np.repeat(np.arange(self.num_nodes), np.diff(self.indptr))
+        found.flags.writeable = False
+        return found
 
     @property
     def num_edges(self) -> int:

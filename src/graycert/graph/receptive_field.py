@@ -106,9 +106,9 @@ def target_blocks(
 
 def _most_nodes(adjacency: Adjacency, num_layers: int) -> IntArray:
     """Return for each node how many nodes its field has at most: as many as walks lead to it; no field is searched."""
-    most = np.ones(adjacency.num_nodes)
+    most, targets = np.ones(adjacency.num_nodes), adjacency.targets
     for _ in range(num_layers):
-        into = np.bincount(adjacency.targets, weights=most[adjacency.sources], minlength=adjacency.num_nodes)
+        into = np.bincount(targets, weights=most[adjacency.sources], minlength=adjacency.num_nodes)
         grown = np.minimum(1.0 + into, adjacency.num_nodes)
         if (grown == most).all():
             break
