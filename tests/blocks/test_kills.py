@@ -74,12 +74,30 @@ def test_drivers_of_a_cluster_are_killed_at_ten_random_moments(tmp_path: Path) -
         assert_goes_on_to_its_end(tmp_path / "run", kept, **execution)
 
 
+def test_workers_of_a_cluster_are_killed_at_ten_random_moments(tmp_path: Path) -> None:
+    """Every other time all of them, so that nobody holds the problem any more."""
+    pytest.importorskip("distributed")
+    moments, folder, kept = random.Random(8), tmp_path / "run", Written()
+    with a_cluster() as cluster, running(folder, backend="dask", scheduler=cluster.address, **MANY) as process:
+        for number in range(KILLS):
+            wait_for_blocks(folder, len(kept) + 1, process)
+            time.sleep(moments.random() / 10)
+            kept = assert_kept(kept, folder)
+            cluster.kill(cluster.workers[number % 2 :])
+            cluster.hire()
+        assert len(kept) < NUM_TARGETS, "it was finished before it was killed"
+        process.join(PATIENCE)
+        assert process.exitcode == 0, Path(f"{folder}.log").read_text()
+    assert_kept(kept, folder)
+    assert results(Path(f"{folder}.run")) == undisturbed(**MANY)
+
+
 def test_a_lost_scheduler_is_told_and_loses_nothing(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     folder = tmp_path / "run"
     with a_cluster() as cluster, running(folder, backend="dask", scheduler=cluster.address, **MANY) as process:
         wait_for_blocks(folder, 1, process)
-        cluster.process.kill()
+        cluster.scheduler.kill()
         process.join(PATIENCE)
         assert process.exitcode == 1
     assert "the connection to the scheduler is lost. Finished blocks are kept" in Path(f"{folder}.log").read_text()

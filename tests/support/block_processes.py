@@ -1,12 +1,13 @@
 """Certifications in processes of their own, to be killed."""
 
+import asyncio
 import multiprocessing
 import os
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing.process import BaseProcess
@@ -57,8 +58,7 @@ def _run(folder: str, execution: dict[str, Any]) -> None:
 @contextmanager
 def running(folder: Path, **execution: Any) -> Iterator[BaseProcess]:
     """Start a certification; nothing of it outlives the block. Python and torch are loaded once for all of them."""
-    process = context().Process(target=_run, args=(str(folder), execution))
-    process.start()
+    process = _started(_run, str(folder), execution)
     try:
         yield process
     finally:
@@ -84,7 +84,7 @@ def context() -> Any:
 
 
 def workers_of(process: BaseProcess) -> list[psutil.Process]:
-    """Return the worker processes of a certification, or of a cluster."""
+    """Return the worker processes of a certification."""
     kinds = ("popen_loky", "spawn_main")
     with suppress(psutil.Error):
         children = psutil.Process(process.pid).children()
@@ -97,22 +97,50 @@ class Cluster:
 
     def __init__(self) -> None:
         ours, theirs = multiprocessing.Pipe()
-        self.process = context().Process(target=_serve, args=(theirs,))
-        self.process.start()
-        assert ours.poll(PATIENCE), "the cluster does not start"
+        self.scheduler = _started(_schedule, theirs)
+        self.workers: list[BaseProcess] = []
+        assert ours.poll(PATIENCE), "the scheduler does not start"
         self.address: str = ours.recv()
+        self.hire()
 
-    def workers(self) -> list[psutil.Process]:
-        """Return the workers."""
-        return workers_of(self.process)
+    def hire(self) -> None:
+        """Start as many workers as are missing."""
+        self.workers += [_started(_work, self.address) for _ in range(2 - len(self.workers))]
+
+    def kill(self, workers: Sequence[BaseProcess]) -> None:
+        """Kill some of the workers, all of them before one of them is known to be gone."""
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            worker.join(PATIENCE)
+            self.workers.remove(worker)
 
 
-def _serve(asks: Any) -> None:
+def _started(function: Callable[..., None], *arguments: object) -> BaseProcess:
+    process: BaseProcess = context().Process(target=function, args=arguments)
+    process.start()
+    return process
+
+
+def _schedule(asks: Any) -> None:
     import distributed
 
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
-        asks.send(cluster.scheduler_address)
-        signal.pause()
+    async def serve() -> None:
+        async with distributed.Scheduler(host="127.0.0.1", dashboard=False) as scheduler:
+            asks.send(scheduler.address)
+            await scheduler.finished()
+
+    asyncio.run(serve())
+
+
+def _work(address: str) -> None:
+    import distributed
+
+    async def serve() -> None:
+        async with distributed.Worker(address, nthreads=1, dashboard=False) as worker:
+            await worker.finished()
+
+    asyncio.run(serve())
 
 
 @contextmanager
@@ -122,7 +150,8 @@ def a_cluster() -> Iterator[Cluster]:
     try:
         yield made
     finally:
-        kill(made.process)
+        made.kill(tuple(made.workers))
+        kill(made.scheduler)
 
 
 @cache

@@ -46,10 +46,10 @@ class Crew:
         """Return what joblib is told, with what it hands out once."""
         if self.settings["backend"] != "dask":
             return dict(self.settings)
-        from graycert.blocks.dask_tasks import DaskTasks
+        from graycert.blocks.dask_tasks import DaskTasks, handed_out
 
         client = self.settings["client"]
-        return {"backend": DaskTasks(client, client.scatter(sent, broadcast=True, hash=False))}
+        return {"backend": DaskTasks(client, handed_out(client, sent, _ANSWERS))}
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Blocks as tasks of a Dask cluster, for the loop of joblib."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError as Cancelled
 from typing import Any
@@ -9,6 +10,29 @@ from joblib import ParallelBackendBase
 
 class LostError(ConnectionError):
     """A task that nobody works on any more, since the cluster has forgotten it."""
+
+
+def handed_out(client: Any, sent: Any, patience: float) -> Any:
+    """Give the problem to every worker that is there, and return it as the cluster holds it, a future.
+
+    Workers that die while they get it, all of them together even, are waited for.
+
+    Args:
+        client: Of the cluster.
+        sent: The problem as workers get it.
+        patience: Seconds after which workers that do not come back are given up.
+
+    Raises:
+        LostError: If none was there for so long.
+    """
+    ends = time.monotonic() + patience
+    while True:
+        try:
+            client.wait_for_workers(1, timeout=patience)
+            return client.scatter(sent, broadcast=True, hash=False)
+        except (OSError, KeyError, Cancelled) as error:  # TimeoutError is an OSError
+            if client.status != "running" or time.monotonic() > ends:
+                raise LostError("the cluster has no workers that take the problem") from error
 
 
 class DaskTasks(ParallelBackendBase):  # type: ignore[misc]
