@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-PATIENCE, MOMENT = 120.0, 0.5  # seconds
+PATIENCE, MOMENT = 600.0, 0.5  # seconds
 COMMON = ("--max-radius", "8", "--block-size", "100", "--out", "run", "--targets", "all")
 BOUNDS = (*COMMON, "--max-epochs", "5", "--n0", "20", "--n1", "20", "--bound", "auto", "--num-layers", "3")
 DRAWS = (*COMMON, "--n0", "20", "--n1", "200000", "--bound", "multiplicative")

@@ -72,6 +72,29 @@ def test_a_scheduler_and_its_workers(tmp_path, after_first_block):
         assert_same(certified(scheduler=dask.scheduler_address, folder=tmp_path))
 
 
+def test_workers_that_do_not_come_back_are_given_up(tmp_path, after_first_block, monkeypatch):
+    monkeypatch.setattr(crews, "_ANSWERS", 0.2)
+    with cluster() as dask:
+        after_first_block(lambda: [dask.sync(worker.close) for worker in tuple(dask.workers.values())])
+        with pytest.raises(GraycertError, match=r"workers are killed again and again .* Finished blocks are kept"):
+            certified(scheduler=dask.scheduler_address, folder=tmp_path)
+
+
+def test_who_interrupts_does_not_wait_for_the_cluster_to_close():
+    may_close, closed = threading.Event(), threading.Event()
+
+    class Client:
+        def close(self) -> None:
+            may_close.wait(60)
+            closed.set()
+
+    with pytest.raises(KeyboardInterrupt), crews._closed_at_the_end(Client()):
+        raise KeyboardInterrupt
+    assert not closed.is_set()
+    may_close.set()
+    assert closed.wait(60)
+
+
 def test_its_workers_do_the_work(monkeypatch):
     before, done = crews.certified_block, []
     monkeypatch.setattr(crews, "certified_block", lambda problem, rows: done.append(rows) or before(problem, rows))

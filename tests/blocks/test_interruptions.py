@@ -43,8 +43,10 @@ def test_in_compiled_code(tmp_path: Path, stage: str, number: signal.Signals) ->
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "calm" / "run" / name).read_bytes()
 
 
-@pytest.mark.parametrize(("backend", "number"), [("processes", signal.SIGINT)])
+@pytest.mark.parametrize(("backend", "number"), [("processes", signal.SIGINT), ("dask", signal.SIGTERM)])
 def test_with_workers(tmp_path: Path, backend: str, number: signal.Signals) -> None:
+    if backend == "dask":
+        pytest.importorskip("distributed")
     many = ("--num-selection", "1000", "--num-estimation", "200000")
     process = started(tmp_path, "", *many, "--backend", backend, "--workers", "2")
     wait_for(lambda: bool(blocks_in(tmp_path / "run.unfinished")), process)

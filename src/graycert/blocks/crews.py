@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -95,7 +95,7 @@ def _cluster(execution: Execution) -> Iterator[Crew]:
             f"the scheduler {execution.scheduler} does not answer ({error}). Is it running, and is the address right? "
             "Finished blocks are kept."
         ) from error
-    with client:
+    with _closed_at_the_end(client):
         refuse_other_versions(_versions_there(client))
         yield Crew(
             workers=execution.workers or sum(client.ncores().values()),
@@ -104,6 +104,18 @@ def _cluster(execution: Execution) -> Iterator[Crew]:
             task=done,
             is_there=lambda: client.status == "running",
         )
+
+
+@contextmanager
+def _closed_at_the_end(client: Any) -> Iterator[None]:
+    """Close a client, and the cluster that it has started; who interrupts does not wait for it."""
+    with ExitStack() as left:
+        left.callback(client.close)
+        try:
+            yield
+        except KeyboardInterrupt:
+            threading.Thread(target=left.pop_all().close, daemon=True).start()
+            raise
 
 
 def _threads(workers: int) -> dict[str, str]:
