@@ -2,7 +2,8 @@
 
 Each run is a process of its own, interrupted half a second into what is measured: Ctrl-C as a terminal sends it, to all
 processes of the run, SIGTERM to the one that was started. With workers, these are at work by then, and what is left of
-them is counted: nothing may be. Usage: python benchmarks/interruptions.py [--graph NAME] [--rounds 1]
+them is counted: nothing may be. A Dask cluster is one of the run ("dask"), or was there before ("scheduler") and stays.
+Usage: python benchmarks/interruptions.py [--graph NAME] [--rounds 1]
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from distributed import LocalCluster
 
 PATIENCE, MOMENT = 600.0, 0.5  # seconds
 COMMON = ("--max-radius", "8", "--block-size", "100", "--out", "run", "--targets", "all")
@@ -28,11 +30,24 @@ WEIGHTS = ("--model", "model.safetensors")
 # what is called when a stage begins, in the process that was started, and options with which it takes long
 STAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "training": ("graycert.cli.training", "train_model", (*COMMON, "--max-epochs", "100000", "--patience", "100000")),
+    "workers": ("graycert.blocks.crews", "_cluster", (*DRAWS, *WEIGHTS)),  # which start, or are looked for
     "audit": ("graycert.smoothing.model_check", "examine_model", (*DRAWS, *WEIGHTS)),
     "bounds": ("graycert.smoothing.interception.method", "evaluate_bounds", (*BOUNDS,)),
     "draws": ("graycert.smoothing.interception.method", "choose_engine", (*DRAWS, *WEIGHTS)),
 }
-BACKENDS = {"threads": (), "processes": ("--workers", "2"), "dask": ("--workers", "2")}
+BACKENDS: dict[str, tuple[str, ...]] = {
+    "threads": ("--backend", "threads"),
+    "processes": ("--backend", "processes", "--workers", "2"),
+    "dask": ("--backend", "dask", "--workers", "2"),
+    "scheduler": ("--backend", "dask", "--scheduler"),  # and its address
+}
+BLOCKS = ("bounds", "draws")
+MEASURED = {  # stages of the process that was started, whatever the backend, once
+    "threads": ("training", "audit", *BLOCKS),
+    "processes": BLOCKS,
+    "dask": ("workers", *BLOCKS),
+    "scheduler": ("workers", *BLOCKS),
+}
 ENDINGS = {"Ctrl-C": (signal.SIGINT, 130), "SIGTERM": (signal.SIGTERM, 143)}
 
 
@@ -52,15 +67,17 @@ def run_here(stage: str, arguments: list[str]) -> None:
     importlib.import_module("graycert.cli.main").run()
 
 
-def begun(folder: Path, backend: str) -> bool:
+def begun(folder: Path, stage: str, backend: str) -> bool:
     """Return whether a stage has begun; of workers, whether they have finished a block and are at the next ones."""
-    return (folder / "begun").exists() if backend == "threads" else any(folder.glob("run.unfinished/block-*.npz"))
+    here = backend == "threads" or stage == "workers"
+    return (folder / "begun").exists() if here else any(folder.glob("run.unfinished/block-*.npz"))
 
 
-def interrupted(folder: Path, graph: str, stage: str, backend: str, ending: str) -> tuple[float, int]:
+def interrupted(folder: Path, graph: str, stage: str, backend: str, ending: str, address: str) -> tuple[float, int]:
     """Return the seconds that a run takes to be gone, and how many of its processes are left."""
     number, status = ENDINGS[ending]
-    arguments = ["certify", "--graph", graph, *STAGES[stage][2], "--backend", backend, *BACKENDS[backend]]
+    work = (*BACKENDS[backend], address) if backend == "scheduler" else BACKENDS[backend]
+    arguments = ["certify", "--graph", graph, *STAGES[stage][2], *work]
     command = [sys.executable, str(Path(__file__).absolute()), "--here", stage, *arguments, "--overwrite"]
     for file in (folder / "begun", *folder.glob("run.unfinished/block-*.npz")):
         file.unlink(missing_ok=True)
@@ -69,7 +86,7 @@ def interrupted(folder: Path, graph: str, stage: str, backend: str, ending: str)
         subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True) as process,
     ):
         ends = time.monotonic() + PATIENCE
-        while not begun(folder, backend):
+        while not begun(folder, stage, backend):
             if process.poll() is not None or time.monotonic() > ends:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise SystemExit(f"{stage} on {backend} was not reached:\n{(folder / 'log').read_text()}")
@@ -100,16 +117,19 @@ def main() -> None:
     parser.add_argument("--stages", nargs="+", default=list(STAGES))
     options = parser.parse_args()
     print(f"| {'backend':9} | {'stage':8} | {'signal':7} | seconds | left |\n|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, LocalCluster(n_workers=2, threads_per_worker=1) as cluster:
         folder = Path(place)
         train = [sys.executable, "-m", "graycert", "train", "--graph", options.graph, "--max-epochs", "5"]
         subprocess.run([*train, "--out", "model.safetensors"], cwd=folder, check=True, capture_output=True)
         for backend in options.backends:
             for stage in options.stages:
-                if backend != "threads" and stage in ("training", "audit"):
-                    continue  # of the process that was started, whatever the backend
+                if stage not in MEASURED[backend]:
+                    continue
                 for ending in ENDINGS:
-                    taken = [interrupted(folder, options.graph, stage, backend, ending) for _ in range(options.rounds)]
+                    taken = [
+                        interrupted(folder, options.graph, stage, backend, ending, cluster.scheduler_address)
+                        for _ in range(options.rounds)
+                    ]
                     seconds, left = (max(values) for values in zip(*taken, strict=True))
                     print(f"| {backend:9} | {stage:8} | {ending:7} | {seconds:.2f} | {left} |", flush=True)
 
