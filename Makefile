@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: demo test test-processes test-browser test-random test-all check docs bench bench-quick bench-large bench-targets bench-tighter clean
+.PHONY: demo test test-deep test-processes test-browser test-random test-all check docs bench bench-quick bench-large bench-targets bench-tighter clean
 
 demo: $(STAMP)  ## certify a smoothed GNN, and at the same time votes of single nodes, on the embedded graph; write their reports
 	@mkdir -p runs; export OMP_NUM_THREADS=1; \
@@ -15,8 +15,11 @@ demo: $(STAMP)  ## certify a smoothed GNN, and at the same time votes of single 
 		--out runs/demo-votes --overwrite --brief > runs/demo-votes.txt 2>&1; votes=$$?; \
 	wait $$smoothed && cat runs/demo-votes.txt && exit $$votes
 
-test: $(STAMP)  ## the default tests: CPU, offline
-	$(BIN)/python -m pytest -q -n 2 -m "not slow and not processes and not browser"
+test: $(STAMP)  ## the default tests: every room, CPU, offline, minutes
+	$(BIN)/python -m pytest -q -n 2 -m "not deep and not slow and not processes and not browser"
+
+test-deep: $(STAMP)  ## more of the same, and what takes seconds
+	$(BIN)/python -m pytest -q -n 2 -m "deep and not slow and not processes and not browser"
 
 test-processes: $(STAMP)  ## experiments and sweeps in several processes, some of them killed
 	$(BIN)/python -m pytest -q -m processes

@@ -1,4 +1,4 @@
-"""Fixtures that find the real graphs and the golden values."""
+"""Fixtures that find the real graphs and the golden values, and which parametrisations are default tests."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 import torch
+
+from support.tiers import mark_deep
 
 # Two busy processes (pytest -n 2) with two threads each on two cores spend most of their time waiting for each other.
 torch.set_num_threads(1)
@@ -16,6 +18,12 @@ torch.set_num_threads(1)
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("random", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("repeatable")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as deep what `few` leaves out of the default tests, before anything is chosen by marks."""
+    mark_deep(items)
 
 
 @pytest.fixture(scope="session")

@@ -207,6 +207,7 @@ REMEMBERS = {
 }
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("called_before", [False, True])
 @pytest.mark.parametrize("name", list(REMEMBERS))
 def test_memory_is_found_wherever_it_is_kept(name, called_before):
@@ -347,6 +348,7 @@ class ExtraEdges(TwoLayers):
         return self.gnn(x, edge_index)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize("number", [1, 2, 4])
 @pytest.mark.parametrize("seed", range(5))

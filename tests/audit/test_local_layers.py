@@ -101,6 +101,7 @@ def test_convolutions_without_self_information_pass(make, data):
     assert report.passed, str(report)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("aggregation", ["lstm", "softmax", "powermean", "std", "var", "max", "mul", ["sum", "std"]])
 @pytest.mark.parametrize("ordered", [True, False])
 def test_aggregations_pass_whatever_the_order_of_edges(aggregation, ordered, data):
@@ -148,6 +149,7 @@ def test_a_flag_called_skip_is_refused_in_words(min_distance, data):
 # F2
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("theirs", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("ours", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def slugs(report):
     return {check.slug for check in report.checks if not check.passed}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
@@ -69,6 +70,7 @@ class Propagated(nn.Module):
         return self.conv(self.map(x), edge_index)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("make", "steps"),
     [
@@ -105,6 +107,7 @@ def test_a_model_without_messages_has_one_step(data):
     assert (report.num_layers, report.counted_steps, report.farthest_influence) == (1, 0, 0)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("conv", [pyg.SAGEConv, pyg.GATv2Conv, pyg.TransformerConv, pyg.GraphConv, pyg.LEConv])
 @pytest.mark.parametrize(
     "middle", [pyg.LayerNorm(8, mode="node"), pyg.BatchNorm(8), nn.BatchNorm1d(8), nn.LayerNorm(8), pyg.MessageNorm]

@@ -180,6 +180,7 @@ REMEMBERS = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", list(REMEMBERS))
 def test_memory_is_found_one_step_further(name):
     assert "not-deterministic" in slugs(REMEMBERS[name](), toy())

@@ -155,6 +155,7 @@ STEPS = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("step", list(STEPS))
 @pytest.mark.parametrize("smoothing", list(SMOOTHINGS))
 def test_a_first_step_in_place_sees_a_copy(step, smoothing, data):
@@ -169,6 +170,7 @@ def test_a_first_step_in_place_sees_a_copy(step, smoothing, data):
     assert found.setup.graph_fingerprint == expected.setup.graph_fingerprint
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", [KeepsTheSize, Draws, lambda: pyg.GCN(WIDTH, 8, 2, CLASSES)])
 @pytest.mark.parametrize("smoothing", list(SMOOTHINGS))
 def test_nothing_of_the_caller_changes(kind, smoothing, data):
@@ -225,6 +227,7 @@ def test_votes_are_those_of_a_model_that_nobody_called_before(data):
     assert np.array_equal(certify(first, data).estimation_votes, certify(second, data).estimation_votes)
 
 
+@pytest.mark.deep
 def test_lazy_layers_that_were_never_called_are_named(data):
     class Lazy(nn.Module):
         def __init__(self):

@@ -186,6 +186,7 @@ def test_what_is_asked_must_be_what_was_audited(model, data, asked, differs):
         graycert.certify(model, data, audit=report, **{**ASKED, **asked})
 
 
+@pytest.mark.deep
 def test_values_per_edge_belong_to_what_was_audited(data):
     class Weighted(torch.nn.Module):
         def __init__(self):

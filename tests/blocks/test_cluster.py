@@ -65,6 +65,7 @@ def after_first_block(monkeypatch):
     return patch
 
 
+@pytest.mark.deep
 def test_a_scheduler_and_its_workers(tmp_path, after_first_block):
     with cluster() as dask:
         assert_same(certified(scheduler=dask.scheduler_address))

@@ -38,6 +38,7 @@ def files(folder):
     return {name: (folder / name).read_bytes() for name in RESULTS}
 
 
+@pytest.mark.deep
 def test_the_same_command_goes_on(capsys, folder, monkeypatch):
     assert certify(capsys, *BLOCKS, "--out", "calm").status == 0
     for number in (2, 1, 0):

@@ -49,6 +49,7 @@ def counted(monkeypatch):
     return begun
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", IN_BLOCKS)
 @pytest.mark.parametrize("size", [1, 5])
 def test_blocks_change_nothing(name, size):
@@ -63,6 +64,7 @@ def test_what_is_kept_is_not_computed_again(tmp_path, counted):
     assert found.seconds.keys() == made("interception").seconds.keys()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["interception", "event-aware", "until-decided", "retention", "difference"])
 @pytest.mark.parametrize("stops", [1, 2])
 def test_an_interrupted_call_goes_on(tmp_path, counted, monkeypatch, name, stops):

@@ -12,11 +12,10 @@ from graycert.runs.explain import proved_lead
 from graycert.runs.neighbourhoods import neighbourhoods_of
 from graycert.runs.page_data import page_data
 from graycert.runs.shares import percent
-from support.every_smoothing import CASES, made, small_graph
+from support.every_smoothing import CASES, any_case, made, small_graph
 from support.page_in_browser import every_row, put, rows_of, text, texts
 
 pytestmark = pytest.mark.browser
-any_case = pytest.mark.parametrize("case", CASES)
 
 
 @any_case

@@ -63,6 +63,7 @@ def test_is_the_composition_of_its_parts_and_echoes_its_arguments():
     assert setup.engine.startswith("compiled kernels (")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_same_seed_same_votes_whatever_the_batch(architecture):
     data = random_graph()
@@ -303,6 +304,7 @@ def test_a_mask_names_targets():
     assert certified(targets=mask).targets.tolist() == [2, 5]
 
 
+@pytest.mark.deep
 def test_the_memory_budget_is_stated_and_changes_no_vote(tmp_path):
     budgets = [256 * 2**20, 2**30, 2**32]
     data, model = random_graph(), build_model("gcn", random_graph())

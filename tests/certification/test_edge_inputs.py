@@ -133,6 +133,7 @@ def test_the_votes_are_those_of_the_model_with_its_weights(tmp_path):
     assert with_weights.setup.edges_fingerprint == without.setup.edges_fingerprint
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", list(GIVEN))
 def test_runs_are_stored_loaded_concluded_again_and_verified(name, tmp_path):
     torch.manual_seed(0)

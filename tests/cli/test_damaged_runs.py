@@ -52,6 +52,7 @@ def test_missing_empty_and_cut_files(run, name, capsys):
     refused(capsys, run, name)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "text",
     [

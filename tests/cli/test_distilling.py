@@ -66,6 +66,7 @@ def test_from_tables_to_report_in_one_command(capsys, tmp_path):
     assert "not computed" not in again.out
 
 
+@pytest.mark.deep
 def test_the_same_command_gives_the_same_votes(capsys, tmp_path):
     graph = write_graph(tmp_path / "toy.npz")
     runs = []
@@ -77,6 +78,7 @@ def test_the_same_command_gives_the_same_votes(capsys, tmp_path):
     assert np.array_equal(runs[0].ballots, runs[1].ballots)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limits", [(), ("--max-epochs", "2")])
 def test_limits_that_are_given_are_those_of_teacher_and_student_also_when_repeated(capsys, tmp_path, limits):
     graph, runs = write_graph(tmp_path / "toy.npz"), []
@@ -139,6 +141,7 @@ def test_what_does_not_go_together_is_refused_before_a_graph_is_loaded(capsys, o
     assert message in found.err
 
 
+@pytest.mark.deep
 def test_tune_chooses_votes_on_validation_nodes_and_stores_the_choice(capsys, tmp_path):
     graph, out = write_graph(tmp_path / "toy.npz"), tmp_path / "tuned"
     found = run_command(

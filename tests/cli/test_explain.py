@@ -80,6 +80,7 @@ def test_the_help_groups_commands_and_options(capsys):
     assert headings[:5] == ["Parameters", "Graph", "Tables", "Model", "Training"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_completion_script_names_every_command_and_its_options(shell, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))  # where the shell is told of the script

@@ -11,6 +11,7 @@ def certify(capsys, folder, out, *options):
     return run_command(capsys, "certify", "--graph", graph, "--out", out, *FAST, *options)
 
 
+@pytest.mark.deep
 def test_a_distilled_floor_is_kept_repeated_and_verified(capsys, tmp_path):
     found = certify(capsys, tmp_path, tmp_path / "run", "--floor", "distill")
     assert found.status == 0, found.err

@@ -269,6 +269,7 @@ def test_all_problems_of_the_tables_reach_the_terminal_one_a_line(capsys, tmp_pa
     assert [line.startswith("- the feature") for line in problems] == [True, True]
 
 
+@pytest.mark.deep
 def test_a_sweep_takes_tables_as_certify_does(capsys, tmp_path, monkeypatch):
     """A sweep keeps what was said of its graph, so it goes on from any folder, and by the command that it shows."""
     (tmp_path / "in").mkdir()

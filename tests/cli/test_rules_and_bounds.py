@@ -31,6 +31,7 @@ def joint(tmp_path_factory, graph):
     return folder
 
 
+@pytest.mark.deep
 def test_a_run_with_every_optional_part_says_so(joint, graph, tmp_path, capsys):
     again = run_command(capsys, "certify", "--graph", graph, *LEARNT, *JOINT, "--out", tmp_path / "run")
     assert (again.status, again.err) == (0, "")

@@ -56,6 +56,7 @@ def test_all_smoothings_are_tried_here():
     assert set(WAYS) | OF_NODE_MODELS == set(SMOOTHINGS)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("smoothing", WAYS)
 def test_every_smoothing_is_certified_shown_verified_and_repeated(smoothing, folder, tmp_path, capsys):
     found = run_command(capsys, *words_of(folder, smoothing, "--seed", "0", "--out", tmp_path / "run"))
@@ -140,6 +141,7 @@ def test_flags_replace_the_smoothing_of_a_run_with_all_its_parameters(folder, tm
     assert (setup.smoothing, setup.draws, setup.rule) == (graycert.SubgraphVoting(num_subgraphs=3), None, "exact")
 
 
+@pytest.mark.deep
 def test_a_run_made_in_python_is_repeated_where_options_can_say_it(folder, tmp_path, capsys):
     data, model = graycert.load_graph(folder / "ring.npz"), graycert.load_model(folder / "skip.safetensors")
     arguments = {"threat": graycert.NodeFeatureThreat(min_distance=1), "seed": 5, "max_radius": 3, "alpha": 0.1}

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from graycert.runs.brief import brief_summary
 from graycert.runs.claim import claim
@@ -7,10 +6,10 @@ from graycert.runs.cost import warnings_of
 from graycert.runs.words import NOT_SOUND, ratio_texts, shown_rows
 from support.certificates import small_certificates
 from support.commands import FAST, run_command, write_graph
-from support.every_smoothing import CASES, made
+from support.every_smoothing import any_case, made
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_a_few_sentences_are_those_of_the_run(case):
     c = made(case)
     text = brief_summary(c)

@@ -11,7 +11,7 @@ from graycert.runs.called import told
 from graycert.runs.claim import NOT_PROVED, claim, confidence
 from graycert.runs.words import shown_rows
 from support.certificates import small_certificates
-from support.every_smoothing import CASES, made
+from support.every_smoothing import any_case, made
 
 THREATS = {
     "node": (graycert.NodeFeatureThreat(), "whatever the features of any one node are"),
@@ -32,7 +32,7 @@ THREATS = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_as_many_hold_as_it_says(case):
     certificates = made(case)
     for rho in range(len(shown_rows(certificates))):
@@ -46,7 +46,7 @@ def test_as_many_hold_as_it_says(case):
         assert "not of the model as trained" in second
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_confidence_is_said_as_it_is(case):
     certificates = made(case)
     text = " ".join(claim(certificates, 1))

@@ -13,7 +13,7 @@ from graycert.runs.cost import cost, warnings_of
 from graycert.runs.words import summary_record
 from support.certificates import small_certificates
 from support.certified_groups import certify_groups, three_groups, trained_model
-from support.every_smoothing import CASES, made, model_of, small_graph
+from support.every_smoothing import any_case, made, model_of, small_graph
 from support.few_frauds import NUM_ACCOUNTS, NUM_FRAUDS, FindsFraud, few_frauds
 
 OTHERS = graycert.NodeFeatureThreat(min_distance=1)
@@ -157,7 +157,7 @@ def test_where_nothing_of_the_features_is_left():
     assert graycert.FeaturesOnly().nothing_shown(np.array([1])) is None
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_every_smoothing_is_compared_with_the_model_as_trained(case):
     c, data, model = made(case), small_graph(), model_of(case).eval()
     with torch.no_grad():
@@ -201,6 +201,7 @@ def test_a_run_that_holds_no_pass_without_smoothing_says_what_it_can():
     assert "What it costs" not in small_certificates(named=False).summary()
 
 
+@pytest.mark.deep
 def test_a_real_graph(data_root):
     data = graycert.load_graph("cora_ml", data_root=data_root)
     model = build_model("gcn", data, seed=1)
@@ -229,6 +230,7 @@ def test_with_a_skip_connection_the_model_as_trained_is_what_forward_returns():
     assert c.prediction_without_messages.tolist() == floor.prediction.tolist()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", ["interception", "until-decided", "arrays-and-trusted-nodes", "ablation-local"])
 def test_radii_by_distance_are_those_of_again(case):
     c, data = made(case), small_graph()
@@ -245,6 +247,7 @@ def test_radii_by_distance_are_those_of_again(case):
     assert "By distance of hostile nodes" in c.summary()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "case", ["event-aware", "ablation-global", "retention", "node-deletion", "sparse", "subgraphs"]
 )

@@ -1,18 +1,17 @@
 import numpy as np
-import pytest
 
 from graycert.runs.claim import claim
 from graycert.runs.decision import decision
 from graycert.runs.page import render_document
 from support.certificates import small_certificates
-from support.every_smoothing import CASES, made
+from support.every_smoothing import any_case, made
 
 
 def said(c):
     return {section.title: " ".join([*section.paragraphs, *section.items]) for section in decision(c).sections}
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_every_kind_has_a_page_for_a_decision(case):
     c = made(case)
     found = said(c)

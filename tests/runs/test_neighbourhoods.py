@@ -31,6 +31,7 @@ def fields(found):
         yield row, found.nodes[found.places[span]].tolist(), found.hops[span].tolist(), found.roles[span].tolist()
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", DRAWN)
 def test_fields_are_those_of_the_graph(case, graph):
     certificates = made(case)
@@ -139,6 +140,7 @@ def test_of_too_many_the_weakest_targets_are_drawn(monkeypatch):
     assert neighbourhoods_of(certificates) is None
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", DRAWN)
 def test_they_are_kept_with_the_run(case, tmp_path):
     loaded = graycert.Certificates.load(made(case).save(tmp_path / "run"))
@@ -160,6 +162,7 @@ def set_last(array, value):
     return array
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "change"),
     [

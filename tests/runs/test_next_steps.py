@@ -11,12 +11,12 @@ from graycert.runs.next_steps import next_steps
 from graycert.runs.shares import percent
 from graycert.runs.words import shown_rows
 from support.certificates import small_certificates
-from support.every_smoothing import CASES, certify_case, made, small_graph
+from support.every_smoothing import any_case, certify_case, made, small_graph
 
 CHECKED = "Have it checked"
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_the_last_step_is_to_have_it_checked(case):
     steps = next_steps(made(case))
     assert steps[-1].startswith(CHECKED)
@@ -69,7 +69,7 @@ def test_where_trusting_gains_nothing_it_is_no_step(monkeypatch):
     assert "not in this run" in next(each for each in next_steps(another) if each.startswith("Watch or protect"))
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_no_step_promises_what_was_not_computed(case):
     said = " ".join(next_steps(made(case)))
     assert "Trusting them makes radii larger" not in said

@@ -1,10 +1,8 @@
 from html.parser import HTMLParser
 
-import pytest
-
 from graycert.runs.words import ratio_texts, statement
 from support.certificates import small_certificates
-from support.every_smoothing import CASES, made
+from support.every_smoothing import any_case, made
 
 
 class Page(HTMLParser):
@@ -20,7 +18,7 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_a_notebook_shows_what_is_proved_and_the_table(case):
     c = made(case)
     page = Page(c._repr_html_())

@@ -4,7 +4,6 @@ from collections import Counter
 
 import numpy as np
 import pyarrow.parquet as pq
-import pytest
 
 from graycert.metrics.cost import COST_RADII
 from graycert.runs.cost import cost
@@ -12,9 +11,7 @@ from graycert.runs.explain import margins
 from graycert.runs.page_data import BEYOND, MOST_NAMED, _could_be_enough, page_data
 from graycert.runs.words import ratio_table
 from support.certificates import small_certificates
-from support.every_smoothing import CASES, made
-
-any_case = pytest.mark.parametrize("case", CASES)
+from support.every_smoothing import any_case, made
 
 
 def shown_in_table(page, table):

@@ -3,7 +3,7 @@ import pytest
 
 from graycert.errors import InvalidParameterError
 from support.certificates import small_certificates
-from support.every_smoothing import CASES, made
+from support.every_smoothing import any_case, made
 
 
 def test_each_target_with_a_known_class_is_counted_where_it_belongs():
@@ -28,7 +28,7 @@ def test_without_true_classes_there_is_no_confusion_table():
         small_certificates().confusion(radius=-1)
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_rows_per_class_are_counted_again_from_the_arrays(case):
     c = made(case)
     table = c.by_class()

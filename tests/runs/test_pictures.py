@@ -7,7 +7,7 @@ from graycert.runs.explain import proved_lead
 from graycert.runs.floor import floor_of_run
 from graycert.runs.words import ratio_table
 from support.certificates import small_certificates
-from support.every_smoothing import CASES, made
+from support.every_smoothing import any_case, made
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def values(axes, label):
     return np.asarray(line.get_ydata())
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_curves_are_the_shares_of_the_table(case, axes):
     c = made(case)
     assert c.plot(axes) is axes
@@ -35,7 +35,7 @@ def test_curves_are_the_shares_of_the_table(case, axes):
     assert ("NOT" in axes.get_title()) == (not c.setup.the_rule.is_sound)
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_what_decides_a_target_is_drawn_for_every_certificate(case, axes):
     c = made(case)
     node = int(c.targets[0])

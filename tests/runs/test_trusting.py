@@ -50,6 +50,7 @@ def test_targets_of_which_not_all_is_drawn_keep_what_they_had(monkeypatch):
     assert all(holds == found["holds"][0] for holds in found["holds"])
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("case", sorted(set(CASES) - set(KNOWN)))
 def test_where_other_votes_would_be_drawn_nothing_is_said(case):
     c = made(case)

@@ -9,7 +9,7 @@ import graycert
 from graycert.errors import InvalidParameterError
 from support.certified_groups import TARGETS, trained_model
 from support.commands import run_command
-from support.every_smoothing import CASES, FEW, OTHERS, made, small_graph
+from support.every_smoothing import FEW, OTHERS, any_case, made, small_graph
 from support.few_frauds import FindsFraud, few_frauds
 
 
@@ -100,7 +100,7 @@ def test_who_does_not_know_says_so(case):
     assert "Protect first" not in made(case).summary()
 
 
-@pytest.mark.parametrize("case", CASES)
+@any_case
 def test_every_target_of_every_smoothing_is_explained(case):
     c = made(case)
     for row, node in enumerate(c.targets.tolist()):

@@ -13,7 +13,7 @@ import graycert
 from graycert.errors import GraycertError, InvalidFileError
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
-from support.every_smoothing import CASES, certify_case, made, model_of, small_graph
+from support.every_smoothing import CASES, any_case, certify_case, made, model_of, small_graph
 
 ALIKE = {
     "difference",
@@ -29,7 +29,6 @@ ALIKE = {
 }
 """Cases whose every number is only changed with the slow tests: others stand for them."""
 
-any_case = pytest.mark.parametrize("case", CASES)
 any_changed_case = pytest.mark.parametrize(
     "case", [pytest.param(case, marks=[pytest.mark.slow] if case in ALIKE else []) for case in CASES]
 )

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pytest
 import torch
 
 import graycert
@@ -89,6 +90,27 @@ CASES = {
     "features-only-takeover": {"smoothing": graycert.FeaturesOnly(), "threat": graycert.NodeTakeoverThreat()},
     "features-only-edges": {"smoothing": graycert.FeaturesOnly(), "threat": graycert.EdgeDeletionThreat()},
 }
+
+ALIKE = {
+    "difference",
+    "paper",
+    "no-largest-radius",
+    "node-insertion",
+    "edge-deletion",
+    "ablation-global",
+    "subgraphs-out-edges",
+    "subgraphs-takeover",
+    "votes-of-targets",
+    "votes-takeover-out",
+    "features-only-takeover",
+    "features-only-edges",
+}
+"""Cases that others stand for in the default tests."""
+
+any_case = pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.deep] if case in ALIKE else []) for case in CASES]
+)
+"""What holds of all of them."""
 
 
 @cache

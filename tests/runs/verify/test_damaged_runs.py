@@ -86,6 +86,7 @@ def copy_of(folder, tmp_path):
     return target
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", FILES)
 def test_cut_files_and_flipped_bytes(runs, tmp_path, name):
     rng = np.random.default_rng([FILES.index(name)])
@@ -167,6 +168,7 @@ def test_more_parts_than_the_file_holds(runs, tmp_path, run, section, key):
     assert outcome(folder) in ("differs", "damaged")
 
 
+@pytest.mark.deep
 def test_nested_tables_and_a_million_brackets(runs, tmp_path):
     for text in ("x = " + "[" * 100_000, "[" + ".".join(["a"] * 50_000) + "]", 'a = "' + "b" * 10**6 + '"'):
         folder = copy_of(runs["together"], tmp_path)

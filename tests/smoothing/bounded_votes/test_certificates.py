@@ -77,6 +77,7 @@ def attacked(data, nodes, generator):
     return changed
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("threat", "parameters"),
     [
@@ -123,6 +124,7 @@ def eligible_nodes_of(found, threat):
     return [[node for node in nodes if not trusted[node]] for nodes in lists]
 
 
+@pytest.mark.deep
 def test_a_worst_attack_with_whole_votes_changes_the_prediction():
     """One hot rows give a whole vote, so that one node more than the radius is enough."""
     parameters = {"vote": "one-hot", "gamma": 20.0}

@@ -70,6 +70,7 @@ def test_is_the_composition_of_its_parts(engine):
     assert found.setup.engine.startswith("compiled" if engine == "compiled" else "torch")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("engine", ["auto", "torch"])
 @pytest.mark.parametrize(("architecture", "skip"), [*((name, False) for name in ARCHITECTURE_NAMES), ("gat", True)])
 def test_results_do_not_depend_on_when_the_engine_shrinks(architecture, skip, engine, monkeypatch):
@@ -103,6 +104,7 @@ def test_decided_targets_leave_the_engine(drawn):
         assert size < 2 * int((found.num_samples > 50 * look).sum())
 
 
+@pytest.mark.deep
 def test_sampling_ends_with_the_last_undecided_target(drawn):
     data = random_graph()
     data.edge_index = torch.empty(2, 0, dtype=torch.long)
@@ -217,6 +219,7 @@ def keeps_its_level(counts, *, repeats):
     return bool(stats.binom.sf(counts - 1, repeats, ALPHA).min() > FAILURE / counts.size)
 
 
+@pytest.mark.deep
 @pytest.mark.statistical
 def test_radii_exceed_what_exact_probabilities_allow_with_at_most_alpha(monkeypatch):
     """The law of 2^10 outcomes is listed; 150 seeds with Δ̄ as it is, and with the Δ̄ that is just large enough."""
@@ -228,6 +231,7 @@ def test_radii_exceed_what_exact_probabilities_allow_with_at_most_alpha(monkeypa
             assert met.max() > 100
 
 
+@pytest.mark.deep
 @pytest.mark.statistical
 def test_the_check_sees_a_delta_that_is_too_small(monkeypatch):
     setting = tiny_setting()

@@ -28,6 +28,7 @@ def certified(model, data, **changes):
     return certify_flat(model, data, **{**arguments, **FEW, **changes})
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("scope", ["global", "local"])
 @pytest.mark.parametrize(("min_distance", "trusted"), [(0, ()), (1, (2, 5)), (2, (7,)), (3, ())])
 def test_is_the_composition_of_its_parts(scope, min_distance, trusted):
@@ -77,6 +78,7 @@ def smoothed_class(model, x, edge_index, target, nodes, num_kept):
     return int(votes.argmax())
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize(("scope", "num_graphs"), [("global", 2), ("local", 4)])
 def test_certified_classes_stand_every_attack_tried(scope, num_graphs):

@@ -121,6 +121,7 @@ def test_all_sets_are_equally_likely_and_samples_are_independent():
 # ------------------------------------------------------------------------------------------------------------- votes
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 @pytest.mark.parametrize("scope", ["global", "local"])
 def test_votes_are_those_of_the_model_on_the_whole_graph_with_all_else_ablated(architecture, scope):

@@ -63,6 +63,7 @@ def field_and_kept(data, target, num_layers=2):
     return field, HALF.num_kept(len(field) - 1)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("name", ["gcn", "sma", *NO_NORMALISATION])
 def test_one_evaluation_stands_for_all_kept_sets_of_a_class(name, directed):
@@ -84,6 +85,7 @@ def test_one_evaluation_stands_for_all_kept_sets_of_a_class(name, directed):
             assert sum(found.representatives.class_sizes) == len(truth)
 
 
+@pytest.mark.deep
 def test_labels_do_not_depend_on_the_batches(monkeypatch):
     data = random_graph(num_nodes=14, directed=False)
     engine = build_retention_engine(small_model("gcn", data), data, smoothing=HALF, num_layers=2)

@@ -66,6 +66,7 @@ def classes_of_all(model, patterns, edge_index):
         return model(patterns.flatten(0, 1), edges).argmax(dim=1).reshape(num_patterns, num_nodes)
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize(("p_plus", "p_minus"), [(0.2, 0.7), (0.0, 0.9), (0.05, 0.9)])
 def test_certified_classes_stand_every_attack(p_plus, p_minus):

@@ -69,6 +69,7 @@ def hostile(model: nn.Module, data: Data, targets: np.ndarray, x: Tensor) -> Sub
     )
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
 @pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
@@ -146,6 +147,7 @@ def all_attacks(data: Data, division: np.ndarray, num_subgraphs: int, num_layers
     return choices != 0, (2 * votes > num_subgraphs).astype(np.int64)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("min_distance", "num_layers"), [(1, 1), (1, 2), (2, 2)])
 def test_no_attack_within_the_radii_changes_a_prediction(min_distance: int, num_layers: int) -> None:
     broken = certified = 0

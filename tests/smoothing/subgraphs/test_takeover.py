@@ -56,6 +56,7 @@ def test_a_node_that_chooses_all_its_edges_changes_its_own_subgraph_only(archite
     assert noticed > 5
 
 
+@pytest.mark.deep
 def test_no_takeover_within_the_radius_changes_a_prediction() -> None:
     changed = certified = 0
     for seed in range(6):
