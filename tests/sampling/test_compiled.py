@@ -35,6 +35,7 @@ def chosen_for(model, data, *, num_layers=2):
     return choose_engine(model, data, np.arange(4), smoothing=SMOOTHING, num_layers=num_layers)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
@@ -195,6 +196,7 @@ UNKNOWN = {
 }
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_what_is_not_known_for_certain_goes_to_the_engine_for_any_model(name):
     build, reason = UNKNOWN[name]
@@ -236,6 +238,7 @@ def test_a_convolution_that_is_called_twice_is_followed():
     np.testing.assert_array_equal(engine.votes(0, Purpose.AUDIT, num_samples=9), expected)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_votes_depend_on_nothing_but_the_seed(architecture):
     data = random_graph(num_nodes=30, num_pairs=60)
@@ -294,6 +297,7 @@ def test_certain_deletion_and_ablation(architecture, p_ablate, p_delete):
     torch.testing.assert_close(found, expected.expand(2, -1, -1), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_no_edges_and_isolated_targets(architecture):
     data = random_graph()
@@ -368,6 +372,7 @@ def test_a_hub_larger_than_the_soft_medoid_considers():
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_cora_ml_vote_by_vote(architecture, skip, data_root):

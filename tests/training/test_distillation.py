@@ -60,6 +60,7 @@ def test_the_default_teacher_learns_from_the_graph(split):
     assert torch.allclose(log_probabilities.exp().sum(dim=1), torch.ones(240))
 
 
+@pytest.mark.deep
 def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_generator_alone(split, student):
     before = torch.random.get_rng_state()
     again = distill(split, seed=4, **QUICK)
@@ -119,6 +120,7 @@ def test_a_graph_with_masks_and_a_teacher_of_probabilities(split):
     assert torch.equal(stored(x), found[0](x))
 
 
+@pytest.mark.deep
 def test_measurements_instead_of_words(split):
     data = split.test.data.clone()
     data.x = torch.randn(240, 4, generator=torch.Generator().manual_seed(0)) * 100 + data.y[:, None] * 120

@@ -74,6 +74,7 @@ def test_a_trained_token_per_type_gets_gradients(data):
     assert all(bool(part.grad.abs().sum() > 0) for part in token.values())
 
 
+@pytest.mark.deep
 def test_train_learns_with_masks_of_the_type_and_what_it_learned_is_certified():
     data = typed_graph(num_papers=120, num_authors=60)
     order = torch.randperm(120, generator=torch.Generator().manual_seed(0))
