@@ -10,6 +10,7 @@ from support.documentation import LANGUAGES, Block, Runner, StaleError, blocks, 
 WITH_BLOCKS = [
     page for page in pages() if any(block.language in ("python", "console", "toml", "sh") for block in blocks(page))
 ]
+READ_FIRST = ("README.md", "CONTRIBUTING.md", "docs/quickstart.md", "docs/cli.md")
 SLOW = [page for page in WITH_BLOCKS if any("slow" in block.marks for block in blocks(page))]
 
 
@@ -34,7 +35,9 @@ def own_folder(tmp_path, monkeypatch):
     torch.manual_seed(0)
 
 
-@pytest.mark.parametrize("page", WITH_BLOCKS)
+@pytest.mark.parametrize(
+    "page", [page if page in READ_FIRST else pytest.param(page, marks=pytest.mark.deep) for page in WITH_BLOCKS]
+)
 def test_blocks_do_what_the_page_says(page, monkeypatch):
     run_page(page, monkeypatch, slow=False)
 

@@ -107,6 +107,7 @@ def test_targets_are_cut_where_fields_are_apart_and_only_there():
     assert narrow.num_bytes <= narrow.budget
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("architecture", ["gcn", "gat"])
 def test_votes_do_not_depend_on_the_budget(architecture):
     """Tiles of 32, 16 and 4 draws round alike, bit by bit; `test_compiled` has the other architectures."""

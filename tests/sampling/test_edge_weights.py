@@ -124,6 +124,7 @@ def compiled(model, data, smoothing=SMOOTHINGS[0], *, engine="compiled", num_lay
     )
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("parallel", [False, True], ids=["simple", "parallel"])
 @pytest.mark.parametrize("name", KNOWN)
 def test_votes_are_those_of_one_forward_per_draw(name, parallel):
@@ -142,6 +143,7 @@ def test_votes_are_those_of_one_forward_per_draw(name, parallel):
         np.testing.assert_array_equal(engine.predictions(5, Purpose.ESTIMATION, num_samples=SAMPLES), winners.T)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("weights", ["wide", "some zero", "signed", "column"])
 @pytest.mark.parametrize("name", ["GCN", "sums", "means"])
 def test_whatever_the_weights_are(name, weights):
@@ -166,6 +168,7 @@ def test_weights_of_one_are_no_weights_and_others_are_seen():
     assert float((with_weights - without).abs().max()) > 0.01
 
 
+@pytest.mark.deep
 def test_votes_depend_neither_on_the_order_of_edges_nor_on_targets_or_memory():
     torch.manual_seed(3)
     model, data = shaken(KNOWN["GCN, then sums"]()), graph(parallel=True, num_nodes=30, num_pairs=60)

@@ -39,6 +39,7 @@ def run(cache, **environment):
     return done.stdout.splitlines()
 
 
+@pytest.mark.deep
 def test_the_first_run_says_that_it_compiles_and_later_ones_load(tmp_path):
     first = run(tmp_path)
     assert first[0].startswith("Compiling the sampling kernels")

@@ -128,6 +128,7 @@ def test_equals_the_textbook_loop(architecture, self_loops, engine):
     assert (others.votes(4, Purpose.ESTIMATION, num_samples=40) != expected).any()  # the comparison has power
 
 
+@pytest.mark.deep
 def test_a_self_loop_that_is_a_message_has_its_own_probability():
     """GraphSAGE takes self-loops as they come; here they are the only edges that are ever deleted."""
     data = with_loops(random_graph())
@@ -161,6 +162,7 @@ def test_constant_arrays_change_no_bit_of_the_compiled_engine(architecture, whic
     np.testing.assert_array_equal(constant.votes(0, Purpose.SELECTION, num_samples=150), votes)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("which", ARRAYS)
 def test_constant_arrays_change_no_bit_of_torch_draws(which):
     data = with_loops(random_graph(num_nodes=30, num_pairs=60))
@@ -187,6 +189,7 @@ def test_constant_arrays_change_no_bit_of_torch_draws(which):
     assert torch.equal(uniform.logits(0, Purpose.AUDIT, samples), constant.logits(0, Purpose.AUDIT, samples))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("engine", ["compiled", "torch"])
 def test_probabilities_follow_their_edges(engine):
     """Other orders of the columns, other targets, batches, threads and parts of targets: the same votes."""

@@ -74,6 +74,7 @@ def step(width, width_out=None, *, activation=IDENTITY, slope=1.0, seed=0):
     return RowwiseStep(numbers(width, seed=seed + 2), numbers(width, seed=seed + 3), activation, slope, weight, bias)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "steps",
     [
@@ -95,6 +96,7 @@ def test_a_chain_of_steps(steps):
     assert np.isnan(output.rows[0]).all()
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 4, 5, 7, 8, 13])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_weighted_sums_take_every_row_once(degree, scaled):

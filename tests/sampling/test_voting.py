@@ -59,6 +59,7 @@ def test_the_comparison_with_the_loop_would_see_a_wrong_mask():
     assert (votes != engine.votes(4, Purpose.ESTIMATION, num_samples=20, first_sample=1)).any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_votes_do_not_depend_on_batches_threads_shards_or_other_targets(architecture):
     data = random_graph(num_nodes=30, num_pairs=60)
