@@ -411,6 +411,7 @@ def cora(golden_root):
     return deltas, margin, radii, targets
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("convention", "robust", "naive"),
     [

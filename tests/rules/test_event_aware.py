@@ -55,6 +55,7 @@ def certify_case(case, *, max_radius, delta_upper=None, max_sets=20_000):
 # Every set by definition
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("num_cases", FEW_OR_MANY)
 @pytest.mark.parametrize("num_layers", [1, 2, 3, 4])
 def test_the_radius_is_the_largest_up_to_which_every_set_passes(num_layers, num_cases):
@@ -230,6 +231,7 @@ def sound_radius(case, num_samples, num_classes, delta, alpha):
     return int(found.radius[0])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
 def test_never_below_the_rule_on_vote_counts_and_equal_where_nothing_arrived(num_layers):
     rng, gained, radii = np.random.default_rng(20 + num_layers), 0, set()

@@ -97,6 +97,7 @@ def compare(seed, num_layers, num_cases):
     return outcomes, branched
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("num_cases", FEW_OR_MANY)
 @pytest.mark.parametrize("num_layers", [1, 2, 3, 4])
 def test_certified_iff_every_set_passes(num_layers, num_cases):

@@ -75,6 +75,7 @@ def test_difference_rule():
     assert max(counts) > 0.5 * ALPHA * REPEATS  # nearly all of α is spent
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("stop", [False, True])
 def test_sequential_rule(stop):
@@ -85,6 +86,7 @@ def test_sequential_rule(stop):
     assert max(counts) > 0
 
 
+@pytest.mark.deep
 @pytest.mark.statistical
 def test_looking_twenty_times_at_a_rule_for_one_look_is_not_sound():
     """Why the sequential rule is needed: the difference rule, applied after every batch."""
@@ -97,6 +99,7 @@ def test_looking_twenty_times_at_a_rule_for_one_look_is_not_sound():
     assert not keeps_its_level([int(certified.sum())])
 
 
+@pytest.mark.deep
 @pytest.mark.statistical
 def test_prediction_sets():
     """24 instances, 2,000 repetitions each: both the leading class and a class that is just possible."""

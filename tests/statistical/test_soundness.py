@@ -169,6 +169,7 @@ def test_small_bounds_raise_the_rate_of_false_certificates():
     assert min(pvalues) < FAILURE / len(pvalues)
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("num_selection", [10, 100])
 def test_bounding_only_the_runner_up_is_not_sound(num_selection):
