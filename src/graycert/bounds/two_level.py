@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from graycert._compilation import announced, kernel
 from graycert._rounding import one_minus_exp_up
 from graycert._types import FloatArray, IntArray
+from graycert.bounds.equal_routes import Searched, entry_of, key_of, nothing_searched, remember
 from graycert.bounds.interception_state import memory_needed, relative_error, start_state
 from graycert.bounds.routes import Routes, Walker, find_routes, make_walker
 from graycert.bounds.worst_set import CLOSE, branch_and_bound, dominations, greedy
@@ -82,6 +83,8 @@ class TwoLevelSearch:
         self._budget = budget
         self._walker: Walker = make_walker(adjacency.num_nodes, num_layers)
         self._memory = np.empty(_MEMORY)
+        self.num_searches = 0
+        """How many searches were made so far: targets with equal routes that are looked at in one go share one."""
 
     def routes(self, nodes: IntArray, eligible: NDArray[np.bool_]) -> Routes:
         """Return the routes of one receptive field: ``nodes``, the target first, and which of them are eligible."""
@@ -149,7 +152,11 @@ class TwoLevelSearch:
         options = (self._num_layers, self._budget, self._walker)
 
         def search(rows: IntArray, memory: FloatArray) -> None:
-            _search_each(*graph, indptr, nodes, eligible, rows, *options, memory, upper, proved, attackers, needed)
+            known = nothing_searched(rows.size, num_sets)
+            _search_each(
+                *graph, indptr, nodes, eligible, rows, *options, memory, known, upper, proved, attackers, needed
+            )
+            self.num_searches += int(known.made[0])
 
         search(np.arange(size), self._memory)
         for row in np.flatnonzero((needed > self._memory.size) & (needed <= _MOST_MEMORY)):
@@ -187,12 +194,13 @@ def _search_each(
     budget: int,
     walker: Walker,
     memory: FloatArray,
+    known: Searched,
     upper: FloatArray,
     proved: NDArray[np.bool_],
     attackers: NDArray[np.int32],
     needed: IntArray,
 ) -> None:
-    """Search for the worst sets of some targets, one after another.
+    """Search for the worst sets of some targets, one after another; once where routes are equal, bit by bit.
 
     Args:
         indptr: In-neighbours of i are ``sources[indptr[i]:indptr[i + 1]]``.
@@ -207,6 +215,7 @@ def _search_each(
         budget: Work per target, in products.
         walker: Scratch space.
         memory: Scratch space.
+        known: Searches that were made, none at first.
         upper: Result, bounds of L, shape (num_targets, max_radius).
         proved: Result, whether they are attained, same shape.
         attackers: Result, the sets, padded with -1, shape (num_targets, num_sets, num_sets).
@@ -234,15 +243,21 @@ def _search_each(
         needed[row] = memory_needed(routes, radius)
         if needed[row] > memory.size:
             continue
-        of_sets, attained, kinds = _search(routes, radius, budget, memory)
-        upper[row, :radius], proved[row, :radius] = of_sets, attained
-        upper[row, radius:], proved[row, radius:] = of_sets[-1], attained[-1]  # there are no more nodes
-        _write_members(field, routes.type_of, routes.copies.size, kinds, attackers[row])
+        key = key_of(routes)
+        entry = entry_of(known, key)
+        if entry < 0:
+            of_sets, attained, kinds = _search(routes, radius, budget, memory)
+            upper[row, :radius], proved[row, :radius] = of_sets, attained
+            upper[row, radius:], proved[row, radius:] = of_sets[-1], attained[-1]  # there are no more nodes
+            entry = remember(known, key, row, kinds)
+        else:
+            upper[row], proved[row] = upper[known.rows[entry]], proved[known.rows[entry]]
+        _write_members(field, routes.type_of, routes.copies.size, known.kinds[entry], attackers[row])
 
 
 @kernel
 def _write_members(
-    nodes: IntArray, type_of: IntArray, num_types: int, kinds: IntArray, found: NDArray[np.int32]
+    nodes: IntArray, type_of: IntArray, num_types: int, kinds: NDArray[np.int32], found: NDArray[np.int32]
 ) -> None:
     """Write sets of nodes, sorted and padded with -1: of equal nodes, the first ones are named.
 
@@ -250,7 +265,7 @@ def _write_members(
         nodes: The receptive field.
         type_of: Type of each of its nodes.
         num_types: Number of types.
-        kinds: The types of each set, padded with -1, a row per set; the last one stands for all that follow.
+        kinds: The types of each set, padded with -1, a row per set.
         found: Result, shape (num_sets, num_sets).
     """
     order = np.argsort(type_of, kind="mergesort")
@@ -259,7 +274,7 @@ def _write_members(
     taken = np.zeros(num_types, dtype=np.int64)
     for row in range(found.shape[0]):
         size = 0
-        for kind in kinds[min(row, kinds.shape[0] - 1)]:
+        for kind in kinds[row]:
             if kind >= 0:
                 found[row, size] = nodes[order[starts[kind] + taken[kind]]]
                 taken[kind] += 1
