@@ -36,7 +36,7 @@ def planned(*, drawing=0, **sizes):
 def test_what_is_handed_in_and_sorted_is_counted_exactly():
     found = planned()
     assert found.data == 50 * 8 * 4 + 2 * 200 * 8 + 50 * 8
-    assert found.graph == 20 * 200 + 8 * 50
+    assert found.graph == 12 * 200 + 8 * 50
     assert found.whole_pass == 4 * (50 * 8 + 2 * 16 * 200)
     assert planned(dtype=torch.float64).whole_pass == 2 * found.whole_pass
 
