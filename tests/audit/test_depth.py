@@ -188,7 +188,7 @@ COMPOSITIONS = {
 }
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", list(COMPOSITIONS))
 def test_the_longest_chain_counts(name, data):
     make, steps = COMPOSITIONS[name]

@@ -207,7 +207,7 @@ REMEMBERS = {
 }
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("called_before", [False, True])
 @pytest.mark.parametrize("name", list(REMEMBERS))
 def test_memory_is_found_wherever_it_is_kept(name, called_before):

@@ -42,6 +42,7 @@ def with_statistics(norm):
     return norm
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "middle",
     [

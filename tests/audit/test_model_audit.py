@@ -70,7 +70,7 @@ class Propagated(nn.Module):
         return self.conv(self.map(x), edge_index)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("make", "steps"),
     [

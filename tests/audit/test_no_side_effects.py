@@ -155,7 +155,7 @@ STEPS = {
 }
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("step", list(STEPS))
 @pytest.mark.parametrize("smoothing", list(SMOOTHINGS))
 def test_a_first_step_in_place_sees_a_copy(step, smoothing, data):

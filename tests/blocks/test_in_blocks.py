@@ -49,7 +49,7 @@ def counted(monkeypatch):
     return begun
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", IN_BLOCKS)
 @pytest.mark.parametrize("size", [1, 5])
 def test_blocks_change_nothing(name, size):

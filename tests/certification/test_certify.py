@@ -63,7 +63,7 @@ def test_is_the_composition_of_its_parts_and_echoes_its_arguments():
     assert setup.engine.startswith("compiled kernels (")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_same_seed_same_votes_whatever_the_batch(architecture):
     data = random_graph()

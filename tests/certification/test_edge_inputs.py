@@ -133,7 +133,7 @@ def test_the_votes_are_those_of_the_model_with_its_weights(tmp_path):
     assert with_weights.setup.edges_fingerprint == without.setup.edges_fingerprint
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", list(GIVEN))
 def test_runs_are_stored_loaded_concluded_again_and_verified(name, tmp_path):
     torch.manual_seed(0)
@@ -226,6 +226,7 @@ def test_without_a_proof_they_are_refused(smoothing):
     assert refused.value.slug == "no-proof"
 
 
+@pytest.mark.deep
 def test_weights_are_drawn_by_compiled_kernels_and_other_values_by_pytorch():
     auto = graycert.Execution(say=len)
     assert (
@@ -253,6 +254,7 @@ def test_model_and_data_are_left_alone():
     assert torch.equal(data.x, before.x)
 
 
+@pytest.mark.deep
 def test_parallel_edges_share_their_probability_and_runs_with_them_are_verified(tmp_path):
     torch.manual_seed(0)
     data = weighted()

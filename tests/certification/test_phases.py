@@ -36,6 +36,7 @@ def test_no_second_is_counted_twice(monkeypatch):
     assert phases.seconds == {"preparation": 3, "audit": 30, "draws": 100, "conclusion": 1000}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", CASES)
 def test_every_result_says_what_its_audit_took(name):
     seconds = made(name).seconds

@@ -66,6 +66,7 @@ def members(run, row):
     return nodes[nodes >= 0]
 
 
+@pytest.mark.few(6)
 @any_rule
 @pytest.mark.parametrize("bound", ["auto", "exact", "surrogate", "multiplicative", "union"])
 def test_votes_do_not_depend_on_rule_and_bound_and_deltas_only_on_the_bound(rule, bound):
@@ -239,6 +240,7 @@ def test_bounds_that_do_not_apply_are_refused_before_any_draw():
         certify_groups(bound="tree", num_estimation=200_000)
 
 
+@pytest.mark.few(8)
 @any_rule
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_every_rule_and_bound_works_on_a_tree(rule, bound):

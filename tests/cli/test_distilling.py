@@ -78,7 +78,7 @@ def test_the_same_command_gives_the_same_votes(capsys, tmp_path):
     assert np.array_equal(runs[0].ballots, runs[1].ballots)
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("limits", [(), ("--max-epochs", "2")])
 def test_limits_that_are_given_are_those_of_teacher_and_student_also_when_repeated(capsys, tmp_path, limits):
     graph, runs = write_graph(tmp_path / "toy.npz"), []

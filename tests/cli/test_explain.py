@@ -62,6 +62,7 @@ def test_the_record_holds_the_text(capsys):
     assert found == {"command": "explain", "slug": "no-proof", "text": reasons()["no-proof"]}
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("command", every_command(), ids=lambda command: command.name)
 def test_the_help_of_a_command_shows_examples_that_are_accepted(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

@@ -122,7 +122,7 @@ def test_a_sweep_refuses_what_no_trial_could_certify(tables, capsys):
     assert (wrong.status, "num_layers" in wrong.err) == (3, True)
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("num_workers", [1, pytest.param(2, marks=pytest.mark.processes)])
 def test_an_experiment_takes_tables_and_a_class_of_the_user(tables, tmp_path, capsys, num_workers):
     (tmp_path / "accounts.toml").write_text('graph = "edges.csv"\nnodes = "nodes.csv"\n')

@@ -56,7 +56,7 @@ def test_all_smoothings_are_tried_here():
     assert set(WAYS) | OF_NODE_MODELS == set(SMOOTHINGS)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("smoothing", WAYS)
 def test_every_smoothing_is_certified_shown_verified_and_repeated(smoothing, folder, tmp_path, capsys):
     found = run_command(capsys, *words_of(folder, smoothing, "--seed", "0", "--out", tmp_path / "run"))

@@ -10,7 +10,7 @@ from support.documentation import LANGUAGES, Block, Runner, StaleError, blocks, 
 WITH_BLOCKS = [
     page for page in pages() if any(block.language in ("python", "console", "toml", "sh") for block in blocks(page))
 ]
-READ_FIRST = ("README.md", "CONTRIBUTING.md", "docs/quickstart.md", "docs/cli.md")
+READ_FIRST = ("README.md", "CONTRIBUTING.md", "docs/quickstart.md")
 SLOW = [page for page in WITH_BLOCKS if any("slow" in block.marks for block in blocks(page))]
 
 

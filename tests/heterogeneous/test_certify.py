@@ -67,6 +67,7 @@ def report_on_authors(data):
     return graycert.audit_model(model(), data, targets={"author": None})
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "targets",
     [
@@ -205,6 +206,7 @@ class OnData(nn.Module):
         return self.head(self.convs(data.x_dict, data.edge_index_dict)["paper"]).squeeze(-1)
 
 
+@pytest.mark.deep
 def test_other_calling_conventions(data):
     graph = data.clone()
     del graph["paper"].class_names

@@ -69,6 +69,7 @@ def made(name):
     return TYPED[name].make(None).eval()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", LOCAL)
 def test_votes_are_those_of_one_forward_pass_of_the_model_itself_per_draw(name):
     data, model = with_types(zoo_graph(num_nodes=45)), made(name)
@@ -79,6 +80,7 @@ def test_votes_are_those_of_one_forward_pass_of_the_model_itself_per_draw(name):
     assert (np.count_nonzero(found.estimation_votes, axis=1) > 1).any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("batch_size", [1, 5])
 def test_votes_do_not_depend_on_the_number_of_draws_per_pass(batch_size):
     data, model = with_types(zoo_graph(num_nodes=36, directed=True)), made("HeteroConv, a token per type")
@@ -86,6 +88,7 @@ def test_votes_do_not_depend_on_the_number_of_draws_per_pass(batch_size):
     np.testing.assert_array_equal(found.estimation_votes, one_by_one(model, data, "estimation"))
 
 
+@pytest.mark.deep
 def test_the_order_of_edges_changes_no_vote_of_a_node():
     data, model = with_types(zoo_graph(num_nodes=36)), made("to_hetero(SAGE)")
     found = certified(model, data)

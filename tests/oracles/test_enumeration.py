@@ -33,6 +33,7 @@ def draw_probability(rng):
     return float(rng.choice([0.0, 1.0, 0.31, rng.random(), rng.random()]))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("directed", "joint", "num_layers"), CASES)
 def test_theorem_2_covers_every_single_node(directed, joint, num_layers):
     rng = np.random.default_rng([1, directed, joint, num_layers])

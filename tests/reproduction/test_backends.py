@@ -83,6 +83,7 @@ def assert_same_results(jobs, folder, other):
     assert weights == {file.name: file.read_bytes() for file in (other / "models").glob("*.safetensors")}
 
 
+@pytest.mark.deep
 def test_dask_gives_what_this_process_gives(tmp_path, on_dask):
     jobs = jobs_of(tmp_path)
     assert run_jobs(jobs, tmp_path / "here") == {}
@@ -169,6 +170,7 @@ def assert_same_tuning(one, other):
         assert (mine == theirs).all()
 
 
+@pytest.mark.deep
 def test_settings_are_tried_on_a_cluster(tmp_path, on_dask):
     assert_same_tuning(tuned(), tuned(on_dask))
     options = {"training": [(0.0, 0.2), (0.0, 0.5)], "directory": tmp_path / "tuning"}

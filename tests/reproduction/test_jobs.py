@@ -225,6 +225,7 @@ def test_settings_load_without_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.deep
 def test_a_worker_keeps_its_lab_and_is_one_thread(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     jobs = [PlaceJob(number=number) for number in range(12)]
@@ -237,6 +238,7 @@ def test_a_worker_keeps_its_lab_and_is_one_thread(tmp_path, monkeypatch):
     assert {int(each["threads"]) for each in found} == {1}
 
 
+@pytest.mark.deep
 def test_a_job_that_kills_its_workers_is_found_out(tmp_path):
     jobs = [Paraboloid(x=x, y=0.5, kills_above=0.8) for x in (0.1, 0.2, 0.9, 0.3)]
     failed = run_jobs(jobs, tmp_path, execution=TWO)
@@ -245,6 +247,7 @@ def test_a_job_that_kills_its_workers_is_found_out(tmp_path):
     assert [job in results for job in jobs] == [True, True, False, True]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("num_workers", [2, 3])
 def test_workers_that_are_killed_whatever_they_do_are_told_and_what_was_done_is_kept(tmp_path, num_workers):
     jobs = [Paraboloid(x=x, y=0.5, kills_above=0.4) for x in (0.1, 0.6, 0.7, 0.8, 0.9, 1.0)]

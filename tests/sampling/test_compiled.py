@@ -35,7 +35,7 @@ def chosen_for(model, data, *, num_layers=2):
     return choose_engine(model, data, np.arange(4), smoothing=SMOOTHING, num_layers=num_layers)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
@@ -297,7 +297,7 @@ def test_certain_deletion_and_ablation(architecture, p_ablate, p_delete):
     torch.testing.assert_close(found, expected.expand(2, -1, -1), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_no_edges_and_isolated_targets(architecture):
     data = random_graph()

@@ -63,7 +63,7 @@ def evaluations(engine, monkeypatch, *, num_samples=32):
     return counted
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("hubs", [0, 1, 3])
 @pytest.mark.parametrize("num_classes", [3, 40])
 @pytest.mark.parametrize("num_targets", [1, 50, 400])
@@ -107,7 +107,7 @@ def test_targets_are_cut_where_fields_are_apart_and_only_there():
     assert narrow.num_bytes <= narrow.budget
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("architecture", ["gcn", "gat"])
 def test_votes_do_not_depend_on_the_budget(architecture):
     """Tiles of 32, 16 and 4 draws round alike, bit by bit; `test_compiled` has the other architectures."""

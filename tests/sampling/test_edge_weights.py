@@ -124,7 +124,7 @@ def compiled(model, data, smoothing=SMOOTHINGS[0], *, engine="compiled", num_lay
     )
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("parallel", [False, True], ids=["simple", "parallel"])
 @pytest.mark.parametrize("name", KNOWN)
 def test_votes_are_those_of_one_forward_per_draw(name, parallel):
@@ -143,7 +143,7 @@ def test_votes_are_those_of_one_forward_per_draw(name, parallel):
         np.testing.assert_array_equal(engine.predictions(5, Purpose.ESTIMATION, num_samples=SAMPLES), winners.T)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weights", ["wide", "some zero", "signed", "column"])
 @pytest.mark.parametrize("name", ["GCN", "sums", "means"])
 def test_whatever_the_weights_are(name, weights):

@@ -98,6 +98,7 @@ def test_compiled_coins_are_those_of_the_tensor_sampler():
     assert set(uniform.thresholds.tolist()) == {interception_threshold(0.31)}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("engine", ["compiled", "torch"])
 @pytest.mark.parametrize("self_loops", [False, True])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
@@ -162,7 +163,7 @@ def test_constant_arrays_change_no_bit_of_the_compiled_engine(architecture, whic
     np.testing.assert_array_equal(constant.votes(0, Purpose.SELECTION, num_samples=150), votes)
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("which", ARRAYS)
 def test_constant_arrays_change_no_bit_of_torch_draws(which):
     data = with_loops(random_graph(num_nodes=30, num_pairs=60))

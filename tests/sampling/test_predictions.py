@@ -37,7 +37,7 @@ def counted(predictions):
     return np.stack([np.count_nonzero(predictions == number, axis=1) for number in range(3)], axis=1)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @both_engines
 @pytest.mark.parametrize("smoothing", [UNIFORM, with_arrays()], ids=["uniform", "arrays"])
 @pytest.mark.parametrize("skip", [False, True])

@@ -74,7 +74,7 @@ def step(width, width_out=None, *, activation=IDENTITY, slope=1.0, seed=0):
     return RowwiseStep(numbers(width, seed=seed + 2), numbers(width, seed=seed + 3), activation, slope, weight, bias)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "steps",
     [

@@ -94,7 +94,7 @@ def test_randomized_ablation(kind, scope, directed):
         assert engine.votes(3, Purpose.ESTIMATION, num_samples=40).tolist() == expected
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("kind", list(MODELS))
 def test_retention(kind, directed, monkeypatch):

@@ -54,6 +54,7 @@ def _comparable(table: Path) -> pd.DataFrame:
     return pd.read_parquet(table).drop(columns=["seconds"])
 
 
+@pytest.mark.deep
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("sampler", ["random", "nsga2"])
 def test_ten_kills_change_nothing(tmp_path: Path, sampler: str) -> None:
@@ -102,6 +103,7 @@ def _asked(folder: Path) -> list[Any]:
     return json.loads(file.read_text()) if file.exists() else []
 
 
+@pytest.mark.deep
 @pytest.mark.end_to_end
 def test_an_interruption_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
     folder = tmp_path / "interrupted"

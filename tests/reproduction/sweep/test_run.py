@@ -142,6 +142,7 @@ def test_a_budget_of_time_starts_nothing_when_it_is_over(
     assert run_sweep(sweep).num_finished == 6  # goes on
 
 
+@pytest.mark.deep
 def test_a_trial_that_kills_each_worker_is_given_up(tmp_path: Path) -> None:
     large = _large(9, 0.6)[0]
     sweep = toy_sweep(

@@ -51,7 +51,7 @@ def altered(array, place, value):
     return changed
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("arrays", [False, True], ids=["uniform", "arrays"])
 @pytest.mark.parametrize("bound", ["auto", "multiplicative"])
 @pytest.mark.parametrize("rule", [*COUNT_RULES, "event-aware"])

@@ -151,7 +151,7 @@ def test_reduced_and_undirected_graphs_are_refused():
     assert caught.value.slug == "out-edges-undirected"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("threat", "parameters"),
     [

@@ -23,7 +23,7 @@ def certified(model, threat, **changes):
     return certify_flat(model, random_graph(directed=False), say=lambda _: None, **{**arguments, **changes})
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @any_threat
 @pytest.mark.parametrize("architecture", FAMILIES)
 def test_the_family_is_found(architecture, threat, tmp_path):
@@ -42,6 +42,7 @@ def test_the_family_is_found(architecture, threat, tmp_path):
     assert graycert.verify(folder, data=data, model=model).passed
 
 
+@pytest.mark.few(1)
 @any_threat
 def test_what_is_said_wrongly_is_refused(threat):
     data = random_graph(directed=False)
@@ -61,6 +62,7 @@ def test_layers_of_others_are_known_where_they_are_known_for_certain():
         assert certified(known_model(name), graycert.NodeDeletionThreat()).setup.convolution == family
 
 
+@pytest.mark.few(1)
 @any_threat
 def test_a_foreign_module_has_to_be_known_to_its_user(threat, tmp_path):
     torch.manual_seed(0)
