@@ -64,6 +64,7 @@ def event_aware_radii(adjacency, targets, smoothing, threat, delta_upper, majori
     return np.array([each.radius for each in found]), np.array([each.decided for each in found])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("min_distance", [1, 2])
 def test_mean_radii_of_the_three_rules(min_distance, votes, golden, graph):
     torch.set_num_threads(1)

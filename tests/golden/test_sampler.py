@@ -126,6 +126,7 @@ def smallest_class_pvalue(classes, stored):
     return min(pvalues) * 7
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("name", "other"),
@@ -142,6 +143,7 @@ def test_vote_shares_equal_the_references(engine, name, other, engine_for, store
     assert smallest_cell_pvalue(classes, stored_votes[mirror]) < FAILURE
 
 
+@pytest.mark.few(2)
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("name", "engine"),

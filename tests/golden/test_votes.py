@@ -158,6 +158,7 @@ def test_tables(votes, deltas, tables, wide_deltas, name):
         assert normalized_aucrc(radius, eligible) == pytest.approx(theirs["cert_ratio_curve_mean"], abs=2e-3)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_sound_certificates_follow_in_rational_arithmetic(votes, deltas, tables, name):
     """Both tails are at most α/2 at the bounds, and the lead exceeds 2Δ̄: fractions, no tolerance."""

@@ -257,6 +257,7 @@ def test_workers_that_are_killed_whatever_they_do_are_told_and_what_was_done_is_
     assert [job in results for job in jobs] == [True] + [False] * 5
 
 
+@pytest.mark.deep
 def test_a_job_is_taken_when_a_worker_is_free_and_no_sooner(tmp_path):
     done: list[int] = []
     taken: list[tuple[int, int]] = []

@@ -28,6 +28,7 @@ def votes(graph, **changes):
     return Votes.model_validate({"method": "votes", "label": "votes", "graph": graph, "per_class": 5, **changes})
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("part", ["validation", "test"])
 @pytest.mark.parametrize("spread_labels", [False, True])
 @pytest.mark.parametrize("distance", [0, 1])
@@ -63,6 +64,7 @@ def test_the_floor_and_the_votes_are_of_one_model(graph):
     assert floor.model(1).key == votes(graph).model(1).key != votes(graph).model(2).key
 
 
+@pytest.mark.deep
 def test_settings_of_votes_are_chosen_on_validation_nodes(graph, tmp_path):
     settings = {
         "graph": graph,

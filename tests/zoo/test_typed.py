@@ -17,6 +17,7 @@ def audited(name, data):
         return audit_model(TYPED[name].make(data), TYPED[name].graph(data))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", LOCAL)
 def test_no_local_model_is_refused_and_every_depth_is_right(name):
     report = audited(name, zoo_graph(num_nodes=45, seed=1, directed=name in LOCAL[::2]))

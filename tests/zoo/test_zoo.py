@@ -36,6 +36,7 @@ def seeded():
         yield
 
 
+@pytest.mark.few(25)
 @pytest.mark.parametrize("graph", list(GRAPHS))
 @pytest.mark.parametrize("name", [*LOCAL, *GIVEN])
 def test_no_local_model_is_refused_and_every_depth_is_right(name, graph):
@@ -46,6 +47,7 @@ def test_no_local_model_is_refused_and_every_depth_is_right(name, graph):
     assert report.assumed is not ZOO[name].counted
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("graph", list(GRAPHS))
 @pytest.mark.parametrize("name", list(LEAKY))
 def test_no_leaky_model_is_accepted(name, graph):
@@ -85,6 +87,7 @@ def test_the_attack_fails_on_local_models(name):
         assert not works
 
 
+@pytest.mark.deep
 def test_the_table_is_printed():
     done = subprocess.run([sys.executable, "-m", "graycert.zoo"], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
