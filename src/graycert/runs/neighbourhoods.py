@@ -182,12 +182,18 @@ def _by_messages(c: Certificates, problem: Problem, rows: IntArray) -> Iterator[
     """Return who can send a message to each of some targets."""
     adjacency, depth = problem.the_graph.adjacency, _depth(problem)
     influence = _influence(dataclasses.replace(problem, targets=c.targets[rows]))
+    of_target = np.zeros(adjacency.num_nodes)
     place = 0
     for some in target_blocks(adjacency, c.targets[rows], num_layers=depth):
         found = receptive_fields(adjacency, some, num_layers=depth)
         for start, stop in zip(found.indptr[:-1], found.indptr[1:], strict=True):
             nodes = found.nodes[start:stop]
-            weights = None if influence is None else influence[[place], :][:, nodes].toarray()[0]
+            weights = None
+            if influence is not None:
+                entries = slice(*influence.indptr[place : place + 2])
+                of_target[influence.indices[entries]] = influence.data[entries]
+                weights = of_target[nodes]
+                of_target[influence.indices[entries]] = 0.0
             yield nodes, found.distances[start:stop], weights
             place += 1
 
@@ -221,7 +227,11 @@ def _influence(problem: Problem) -> sp.csr_array | None:
     if not any("one adversary" in claim.follows for claim in claims):
         return None
     bounds = problem.smoothing.method.single_sources(problem)
-    return None if bounds is None else sp.csr_array(bounds)
+    if bounds is None:
+        return None
+    rows = sp.csr_array(bounds)
+    rows.sum_duplicates()
+    return rows
 
 
 def _roles(c: Certificates, nodes: IntArray, distances: IntArray) -> IntArray:
