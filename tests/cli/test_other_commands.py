@@ -9,10 +9,11 @@ import pytest
 
 import graycert
 from graycert.bounds import delta_bounds, largest_certifiable_radius
+from graycert.cli.main import main
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
 from support.certificates import small_certificates
-from support.commands import left_behind, run_command, write_graph, write_tables
+from support.commands import FAST, left_behind, run_command, write_graph, write_tables
 
 
 def test_help_and_version_load_neither_torch_nor_pandas_nor_scipy():
@@ -51,6 +52,39 @@ def test_what_needs_no_model_loads_no_torch(arguments, status, tmp_path):
         f"sys.exit(f'status {{status}}, loaded {{loaded}}' if status != {status} or loaded else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+ALL_OF_RING = ("--graph", "ring.npz", "--targets", "all", "--num-selection", "20", "--num-estimation", "20", "--quiet")
+SELDOM = ("torch._dynamo", "torch_geometric.datasets", "sympy", "sklearn", "matplotlib", "optuna", "distributed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "without"),
+    [
+        (["--help"], ("torch", "numba", "scipy", "pandas", "pyarrow")),
+        (["datasets"], ("torch", "numba", "scipy", "pandas", "pyarrow")),
+        (["report", "RUN"], ("torch", "torch_geometric", "numba", "joblib")),
+        (["compare", "RUN", "RUN"], ("torch", "torch_geometric", "numba", "joblib")),
+        (["inspect", "run"], ()),
+        (["bounds", "--graph", "ring.npz"], ("pandas", "joblib")),
+        (["certify", "--model", "run/model.safetensors", "--out", "again", *ALL_OF_RING], ()),
+        (["verify", "run"], ()),
+    ],
+    ids=lambda each: each[0] if each else "",
+)
+def test_a_command_loads_what_it_needs(arguments, without, tmp_path):
+    write_graph(tmp_path / "ring.npz")
+    run = str(small_certificates().save(tmp_path / "small"))
+    words = [run if word == "RUN" else word for word in arguments]
+    if any(word.startswith("run") for word in words):
+        assert main(["certify", "--graph", str(tmp_path / "ring.npz"), "--out", str(tmp_path / "run"), *FAST]) == 0
+    code = (
+        "import sys; from graycert._lazy import is_loaded; from graycert.cli.main import main;"
+        f"status = main({words!r}); loaded = [name for name in {(*SELDOM, *without)!r} if is_loaded(name)];"
+        "sys.exit(f'status {status}, loaded {loaded}' if status or loaded else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

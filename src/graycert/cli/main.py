@@ -25,7 +25,7 @@ from graycert.errors import GraycertError
 FAILED, WRONG_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _NEW_OBJECTS = 10_000  # between garbage collections
 
-_SELDOM_USED = ("torch._dynamo", "torch.export", "torch_geometric.datasets")
+SELDOM_USED = ("torch._dynamo", "torch.export", "torch_geometric.datasets")
 """What PyTorch and PyTorch Geometric import on loading: compiler, exporter, data sets; two thirds of the time."""
 
 _HELP = (
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Threads of an operation wait asleep, not spinning: on a busy machine spinning made draws six times and training
     # epochs forty times slower, on an idle one it gains little. Only effective before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    delay(*_SELDOM_USED)
+    delay(*SELDOM_USED)
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments or os.environ.get("GRAYCERT_DEBUG", "") not in ("", "0")
     try:

@@ -25,7 +25,6 @@ from graycert.data.directions import remark_on_directions
 from graycert.data.download import download_graph
 from graycert.data.edges_in_pieces import EdgeFile
 from graycert.data.generated import noisy_features
-from graycert.data.networks import graph_of_matrix, graph_of_network, is_matrix, is_network, read_graphml
 from graycert.data.npz_file import read_npz_graph
 from graycert.data.numbered import is_array_file, read_numbered
 from graycert.data.ogb_folder import is_ogb_folder, read_ogb_graph
@@ -33,7 +32,6 @@ from graycert.data.origin import remember
 from graycert.data.preparation import prepare_graph, prepare_with_edges
 from graycert.data.pt_file import read_saved_graph
 from graycert.data.roots import search_folders
-from graycert.data.tables.graph import graph_of_tables
 from graycert.data.tables.options import TableOptions
 from graycert.data.tables.reading import TABLE_SUFFIXES, is_frame, is_table
 from graycert.errors import InvalidFileError, InvalidParameterError
@@ -188,12 +186,16 @@ def _found(graph: Any, nodes: Any, data_root: str | os.PathLike[str] | None, tab
     if isinstance(graph, str | os.PathLike):
         return _from_place(graph, nodes, data_root, tables)
     if is_frame(graph):
+        from graycert.data.tables.graph import graph_of_tables
+
         frame = graph_of_tables(graph, _table_argument(nodes), tables)
         return _Found(data=frame, name="user graph", origin="data frame", preparation=_FILE_PREPARATION)
     if nodes is not None:
         raise InvalidParameterError(
             f"`nodes` belongs to an edge table, but `graph` is a {type(graph).__name__} object. Leave it out."
         )
+    from graycert.data.networks import graph_of_matrix, graph_of_network, is_matrix, is_network
+
     if is_network(graph):
         preparation = {**_FILE_PREPARATION, "undirected": not graph.is_directed()}
         data = graph_of_network(graph, tables)
@@ -356,8 +358,12 @@ def _reader(path: Path, nodes: Any, tables: TableOptions) -> Callable[[Path], Da
     if not path.is_file():
         raise InvalidFileError(f"'{path}' must be an existing file, but there is no such file. Check the path.")
     if is_table(path):
+        from graycert.data.tables.graph import graph_of_tables
+
         return lambda edges: graph_of_tables(edges, nodes, tables)
     if ending == ".graphml":
+        from graycert.data.networks import read_graphml
+
         return lambda file: read_graphml(file, tables)
     _refuse_table_options(tables, f"'{path}'")
     if ending == ".npz":

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
@@ -82,6 +81,8 @@ def _read(path: Path, dtype: type[np.generic], *, columns: int | None = None) ->
 
 
 def _parts(path: Path, dtype: type[np.generic], *, columns: int | None = None) -> Iterator[NDArray[Any]]:
+    import pandas as pd
+
     try:
         with (
             gzip.open(path) as stream,
