@@ -239,6 +239,7 @@ def test_a_number_that_nobody_can_count_is_stated(make, data, tmp_path):
     assert "which is what the user said" in " ".join(graycert.verify(tmp_path / "run", data=data).not_redone)
 
 
+@pytest.mark.deep
 def test_a_counted_number_is_no_assumption(data):
     for num_layers in (None, 2, 3):
         found = graycert.certify(

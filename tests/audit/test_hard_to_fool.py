@@ -348,7 +348,7 @@ class ExtraEdges(TwoLayers):
         return self.gnn(x, edge_index)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(6)
 @pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize("number", [1, 2, 4])
 @pytest.mark.parametrize("seed", range(5))

@@ -153,6 +153,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("change", list(CHANGES))
 def test_what_lies_beside_the_model_counts(change, data, monkeypatch):
     model = Beside(5).eval()

@@ -103,6 +103,7 @@ def certify_groups_deep(**changes):
     )
 
 
+@pytest.mark.few(2)
 @any_smoothing
 @pytest.mark.parametrize("seed", range(3))
 def test_the_event_aware_rule_never_certifies_less(smoothing, seed):
@@ -227,6 +228,7 @@ def test_what_proves_nothing_is_refused_before_any_draw():
     assert caught.value.slug == "unsound-rule"
 
 
+@pytest.mark.deep
 def test_wrong_budgets_are_refused_before_any_draw():
     for budgets in ((), (0,), (2, 1), (1.5,)):
         with pytest.raises(InvalidParameterError, match="`budgets` must"):

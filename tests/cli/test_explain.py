@@ -25,6 +25,7 @@ def test_every_reason_that_the_source_gives_is_explained():
     assert refusals() <= set(reasons())
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("slug", sorted(reasons()))
 def test_each_reason_is_shown_and_fits_a_narrow_terminal(slug, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")

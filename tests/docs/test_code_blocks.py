@@ -10,7 +10,7 @@ from support.documentation import LANGUAGES, Block, Runner, StaleError, blocks, 
 WITH_BLOCKS = [
     page for page in pages() if any(block.language in ("python", "console", "toml", "sh") for block in blocks(page))
 ]
-READ_FIRST = ("README.md", "CONTRIBUTING.md", "docs/quickstart.md")
+READ_FIRST = ("README.md", "CONTRIBUTING.md")
 SLOW = [page for page in WITH_BLOCKS if any("slow" in block.marks for block in blocks(page))]
 
 
@@ -54,6 +54,7 @@ def test_every_block_says_what_it_is(page):
         assert block.language in LANGUAGES or block.language.startswith("{"), f"{block}: {block.language!r}"
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("language", "text", "shown"),
     [

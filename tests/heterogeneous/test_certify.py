@@ -52,6 +52,7 @@ def report(data):
     return graycert.audit_model(model(), data)
 
 
+@pytest.mark.deep
 def test_the_result_has_the_names_and_labels_of_the_type(found, data):
     assert found.targets.tolist() == list(range(3, 9))
     assert found.node_ids.tolist() == [f"paper:{number}" for number in range(3, 9)]
@@ -86,6 +87,7 @@ def test_targets_are_of_one_type_and_said_in_any_way(targets, data, report_on_au
     assert answers.labels is None
 
 
+@pytest.mark.deep
 def test_only_nodes_of_eligible_types_count(data, report):
     few = {
         "audit": report,

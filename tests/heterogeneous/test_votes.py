@@ -69,7 +69,7 @@ def made(name):
     return TYPED[name].make(None).eval()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", LOCAL)
 def test_votes_are_those_of_one_forward_pass_of_the_model_itself_per_draw(name):
     data, model = with_types(zoo_graph(num_nodes=45)), made(name)

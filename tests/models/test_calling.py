@@ -151,6 +151,7 @@ def after_the_printed_line(refused, **scope):
     return SimpleNamespace(**{name: scope[name] for name in ("model", "data") if name in scope})
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("make", list(SAME))
 def test_the_printed_line_works_and_certifies_what_the_model_computes(make):
     torch.manual_seed(0)
@@ -167,6 +168,7 @@ def test_the_printed_line_works_and_certifies_what_the_model_computes(make):
     assert certified(adapted, data).setup.num_layers == max(1, report.counted_steps)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("make", [OneLogit, OnData, OnMatrix, OnEdgeIndex, EncoderAndHead])
 def test_votes_are_those_of_the_same_network_written_the_usual_way(make):
     """Draw by draw, on the engine for any model: the adapter changes what is called, not what is computed."""

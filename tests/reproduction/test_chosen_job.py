@@ -139,6 +139,7 @@ def figure(graph, **changes):
     return Curves.model_validate(settings | changes)
 
 
+@pytest.mark.deep
 def test_a_figure_shows_choices_on_several_graphs_with_seeds_of_their_own(graph, tmp_path):
     other = shutil.copy(graph, tmp_path / "other.npz")
     few = {"panel": "few", "graph": str(other), "seeds": [2], "num_targets": 3}

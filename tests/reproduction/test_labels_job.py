@@ -54,6 +54,7 @@ def test_no_feature_has_a_say(graph, tmp_path):
     assert all(np.array_equal(there[name], here[name]) for name in here if name != "seconds")
 
 
+@pytest.mark.deep
 def test_a_figure_has_it_as_a_floor_where_targets_may_be_hostile(graph, tmp_path):
     kind = Curves.model_validate(
         {

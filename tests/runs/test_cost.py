@@ -157,6 +157,7 @@ def test_where_nothing_of_the_features_is_left():
     assert graycert.FeaturesOnly().nothing_shown(np.array([1])) is None
 
 
+@pytest.mark.few(6)
 @any_case
 def test_every_smoothing_is_compared_with_the_model_as_trained(case):
     c, data, model = made(case), small_graph(), model_of(case).eval()

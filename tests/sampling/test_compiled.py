@@ -66,6 +66,7 @@ def test_equals_the_textbook_loop(architecture, num_layers, skip, directed):
     assert votes.dtype == np.int64
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("self_loops", [False, True])
 @pytest.mark.parametrize("name", KNOWN)
 def test_models_of_pytorch_geometric_are_found_by_inspection(name, self_loops):
@@ -238,7 +239,7 @@ def test_a_convolution_that_is_called_twice_is_followed():
     np.testing.assert_array_equal(engine.votes(0, Purpose.AUDIT, num_samples=9), expected)
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_votes_depend_on_nothing_but_the_seed(architecture):
     data = random_graph(num_nodes=30, num_pairs=60)

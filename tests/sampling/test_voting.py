@@ -147,6 +147,7 @@ def test_a_model_that_reads_further_than_told_gets_the_full_graph():
     assert "full graph" in engine.name
 
 
+@pytest.mark.deep
 def test_isolated_targets_and_empty_edge_sets():
     data = random_graph(dtype=torch.float64)
     torch.manual_seed(0)

@@ -52,6 +52,7 @@ def seen(monkeypatch):
     return sizes
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("messages", [True, False])
 @pytest.mark.parametrize("name", list(KNOWN))
 def test_scores_are_those_of_the_whole_pass_up_to_a_number_per_node(name, messages, data, monkeypatch):

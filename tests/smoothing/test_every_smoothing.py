@@ -83,6 +83,7 @@ def test_it_says_what_it_certifies(case, tmp_path):
     assert found.setup.smoothing.name in page
 
 
+@pytest.mark.few(6)
 @any_case
 def test_it_verifies_with_and_without_the_model(case, tmp_path):
     found = made(case)

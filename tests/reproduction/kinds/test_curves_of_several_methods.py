@@ -88,7 +88,7 @@ def values_of(arrays, name, *, distance, threat="", rule="sound"):
     return arrays[f"{threat}distance{distance}-auto-{rule}-0.01/{name}"].tolist()
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("scope", ["local", "global"])
 def test_a_levine_job_concludes_for_every_distance_as_a_certificate_of_its_own(graph, lab, scope):
     job = job_of(comparison(graph), 1, "randomized-ablation", scope=scope)

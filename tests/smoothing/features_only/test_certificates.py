@@ -84,6 +84,7 @@ def test_foreign_models_and_threats_are_refused() -> None:
         certified(model, data, [0], 1)
 
 
+@pytest.mark.deep
 def test_the_floor_on_cora_ml_is_far_above_chance(data_root: Path) -> None:
     data = load_graph("cora_ml", data_root=data_root)
     split = graycert.inductive_split(data, seed=13)
