@@ -37,6 +37,7 @@ def grown(extra=3):
     return data
 
 
+@pytest.mark.few(5)
 @any_case
 def test_by_the_seed_of_the_run_it_gives_bit_for_bit_what_certify_reported(case, tmp_path):
     certificates = made(case)
