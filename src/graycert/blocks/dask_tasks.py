@@ -13,9 +13,10 @@ class LostError(ConnectionError):
 
 
 def handed_out(client: Any, sent: Any, patience: float) -> Any:
-    """Give the problem to every worker that is there, and return it as the cluster holds it, a future.
+    """Give the problem to the cluster, and return it as the cluster holds it, a future.
 
-    Workers that die while they get it, all of them together even, are waited for.
+    One worker gets it, and each other that needs it has it once from one that does: a scheduler that is told to copy it
+    to all of them tries for ever if one dies meanwhile. Workers that die, all of them together even, are waited for.
 
     Args:
         client: Of the cluster.
@@ -29,7 +30,7 @@ def handed_out(client: Any, sent: Any, patience: float) -> Any:
     while True:
         try:
             client.wait_for_workers(1, timeout=patience)
-            return client.scatter(sent, broadcast=True, hash=False)
+            return client.scatter(sent, hash=False)
         except (OSError, KeyError, Cancelled) as error:  # TimeoutError is an OSError
             if client.status != "running" or time.monotonic() > ends:
                 raise LostError("the cluster has no workers that take the problem") from error
