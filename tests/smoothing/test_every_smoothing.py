@@ -13,25 +13,9 @@ import graycert
 from graycert.errors import GraycertError, InvalidFileError
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
-from support.every_smoothing import CASES, any_case, certify_case, made, model_of, small_graph
+from support.every_smoothing import CASES, any_case, certify_case, each_case, made, model_of, small_graph
 
-ALIKE = {
-    "difference",
-    "paper",
-    "no-largest-radius",
-    "node-insertion",
-    "edge-deletion",
-    "ablation-global",
-    "subgraphs-out-edges",
-    "subgraphs-takeover",
-    "features-only-edges",
-    "features-only-takeover",
-}
-"""Cases whose every number is only changed with the slow tests: others stand for them."""
-
-any_changed_case = pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.slow] if case in ALIKE else []) for case in CASES]
-)
+any_changed_case = each_case(pytest.mark.slow)  # every number is changed, one after the other
 
 
 def assert_same(found, expected):

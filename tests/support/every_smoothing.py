@@ -100,16 +100,20 @@ ALIKE = {
     "ablation-global",
     "subgraphs-out-edges",
     "subgraphs-takeover",
-    "votes-of-targets",
-    "votes-takeover-out",
     "features-only-takeover",
     "features-only-edges",
 }
-"""Cases that others stand for in the default tests."""
+"""Cases that others stand for."""
 
-any_case = pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.deep] if case in ALIKE else []) for case in CASES]
-)
+
+def each_case(mark: pytest.MarkDecorator) -> pytest.MarkDecorator:
+    """Return what makes a test of every case; those that others stand for get the mark."""
+    return pytest.mark.parametrize(
+        "case", [pytest.param(case, marks=[mark] if case in ALIKE else []) for case in CASES]
+    )
+
+
+any_case = each_case(pytest.mark.deep)
 """What holds of all of them."""
 
 

@@ -2,7 +2,6 @@
 
 from graycert.certificates import Certificates
 from graycert.setup import Setup
-from graycert.smoothing import FeaturesOnly
 
 
 def files_in_words(c: Certificates) -> tuple[tuple[str, str], ...]:
@@ -10,7 +9,7 @@ def files_in_words(c: Certificates) -> tuple[tuple[str, str], ...]:
     votes = "the votes" if c.setup.draws is not None else "what the model answered"
     return (
         ("config.toml", "every parameter, versions, and fingerprints of graph and features"),
-        ("certificates.parquet", f"one row per target: {_listed('prediction', 'radius', *_bounds(c))}"),
+        ("certificates.parquet", f"one row per target: {', '.join(['prediction', 'radius', *_bounds(c)])}"),
         ("votes.npz", f"{votes}, and every other array that the certificates follow from"),
         ("summary.json", "what is said on this page, as counts"),
         ("report.html", "this page"),
@@ -21,10 +20,6 @@ def files_in_words(c: Certificates) -> tuple[tuple[str, str], ...]:
 def _bounds(c: Certificates) -> list[str]:
     """Return which bounds a result has."""
     return [*(["bounds"] if c.p_lower is not None else []), *(["Δ̄(ρ)"] if c.delta_upper is not None else [])]
-
-
-def _listed(*names: str) -> str:
-    return ", ".join(names)
 
 
 def assumptions(c: Certificates) -> tuple[str, ...]:
@@ -40,7 +35,7 @@ def assumptions(c: Certificates) -> tuple[str, ...]:
                 "The structure, and settings per node or edge if the run has any, were not made from features: else "
                 "hostile features would change them, too."
             ]
-            if _reads_the_structure(s)
+            if s.smoothing.reads_structure
             else []
         ),
         "The model was trained on clean data: hostile nodes had no part in its training.",
@@ -70,11 +65,6 @@ def assumptions(c: Certificates) -> tuple[str, ...]:
     )
 
 
-def _reads_the_structure(setup: Setup) -> bool:
-    """Return whether anything but a target's own features decides."""
-    return setup.smoothing.name != FeaturesOnly.name
-
-
 def _preparation(setup: Setup) -> list[str]:
     """Return what was done to make the graph, as far as the run says."""
     graph = setup.provenance.get("graph")
@@ -86,7 +76,7 @@ def redone(c: Certificates) -> tuple[str, ...]:
     """Return what `verify` does, and what it does not."""
     drawn = c.setup.draws is not None
     votes = "votes" if drawn else "the model's answers"
-    recomputed = _listed("receptive fields", "eligible nodes", "classes", *_bounds(c), "radii", "summary")
+    recomputed = ", ".join(["receptive fields", "eligible nodes", "classes", *_bounds(c), "radii", "summary"])
     return (
         f"`graycert verify` with the folder of this run recomputes {recomputed} and this page from {votes} and graph, "
         "and names what differs. It exits with 0 only if all agrees.",

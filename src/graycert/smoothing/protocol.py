@@ -166,6 +166,7 @@ class Smoothing(Parameters, ABC):
         evaluates_quickly: Whether evaluating the model again costs so little that `verify` does it whenever it has the
             model.
         sees_single_nodes: Whether it is made of a model of single nodes, so that what this one says is the floor.
+        reads_structure: Whether anything but the target's own features decides.
         in_plain_words: What the answer of the smoothed classifier is, to follow "not one answer of the model, but".
         learns_by: How the command line trains a model for it: under "interception", or by "distillation" into one of
             single nodes.
@@ -184,6 +185,7 @@ class Smoothing(Parameters, ABC):
     shows_target: ClassVar[bool] = False
     evaluates_quickly: ClassVar[bool] = False
     sees_single_nodes: ClassVar[bool] = False
+    reads_structure: ClassVar[bool] = True
     in_plain_words: ClassVar[str] = "what the smoothing makes of its answers"
     learns_by: ClassVar[str] = "interception"
 

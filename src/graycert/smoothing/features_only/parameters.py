@@ -57,6 +57,7 @@ class FeaturesOnly(Smoothing):
     in_plain_words = "its answer when it is shown the target alone: nothing else is looked at, and nothing is drawn"
     allows_parallel_edges = True
     needs_graph = True
+    reads_structure = False
     shows_target = True
     sees_single_nodes = True
     examines_all_radii = True
