@@ -372,6 +372,21 @@ def test_options_decide_what_is_refused(tmp_path: Path) -> None:
         load(tmp_path, separator="ab")
 
 
+@pytest.mark.parametrize("said", [{}, {"source": "a", "target": "d"}])
+def test_a_first_edge_is_no_header(tmp_path: Path, said: dict[str, str]) -> None:
+    """Nodes that occur in the first line alone look like names of columns."""
+    assert "must have a header row, got the names of nodes" in refused(tmp_path, "a,d\nb,c\nc,b\n", **said)
+    assert "`a`, `d`" in refused(tmp_path, "a,d,5\nb,c,6\nc,b,7\n", **{"source": "a", "target": "d"})
+
+
+def test_columns_may_be_called_as_nodes_are(tmp_path: Path) -> None:
+    words = write(tmp_path, "source,target\nsource,river\nriver,target\n", "id,f\nsource,1\nriver,2\ntarget,4\n")
+    assert edge_set(load_graph(words[0], nodes=words[1])) == {(0, 1), (1, 2)}
+    numbered = pd.DataFrame([[2, 0], [0, 1], [1, 2]])  # columns 0 and 1
+    found = load_graph(numbered, nodes=pd.DataFrame({"id": [0, 1, 2], "f": [0.5, 1.5, 1.0]}), source="0", target="1")
+    assert edge_set(found) == {(2, 0), (0, 1), (1, 2)}
+
+
 def test_trailing_blanks_in_ids_are_said(tmp_path: Path) -> None:
     said(load(tmp_path, "source,target\na ,b\nb,c\n"), "removed blanks around values of the edge table: `source`")
     assert "must list each node once, got the id 'a' more than once" in refused(tmp_path, nodes=f"{FOUR}a ,ok,3\n")

@@ -63,12 +63,24 @@ def find_ends(table: Table, source: str | None, target: str | None, findings: Fi
     else:
         findings.problems.append(
             f"{table.name} must say which columns hold the two ends of an edge, got {listed(list(table.columns))}. Say "
-            f"it with {option('source', '...')} and {option('target', '...')}, or name them source and target."
+            f"it with {option('source', '...')} and {option('target', '...')}, or name them source and target. If they "
+            "are an edge, add the line source,target above it."
         )
         return None
     if found != ("source", "target"):
         findings.remarks.append(f"edges run from `{found[0]}` to `{found[1]}`")
     return found
+
+
+def refuse_edge_as_header(table: Table, node_ids: Sequence[str], findings: Findings) -> None:
+    """Add a problem if the header of an edge table names two nodes: it is an edge then, and would be lost."""
+    known = set(table.columns).intersection(node_ids)
+    nodes = [name for name in table.columns if name in known and not name.isdigit()]  # frames number nameless columns
+    if len(nodes) > 1 and not _common_pairs(table):
+        findings.problems.append(
+            f"{table.name} must have a header row, got the names of nodes in its first line: {listed(nodes)}. If it is "
+            "an edge, add the line source,target above it; if not, give these columns other names."
+        )
 
 
 def find_id(

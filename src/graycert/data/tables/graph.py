@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import torch
 from torch_geometric.data import Data
 
-from graycert.data.tables.columns import check_named, find_ends, find_id, find_label, find_split
+from graycert.data.tables.columns import check_named, find_ends, find_id, find_label, find_split, refuse_edge_as_header
 from graycert.data.tables.features import features_of
 from graycert.data.tables.findings import Findings, in_rows, listed, option
 from graycert.data.tables.labels import UNKNOWN, holds_only, labels_of
@@ -204,6 +204,7 @@ def _set_labels(data: Data, table: Table, label: str | None, options: TableOptio
 
 def _connect(data: Data, edges: Table, nodes: Table, ends: Ends, findings: Findings) -> None:
     """Set the edges by the names of their ends, which must be nodes of the node table."""
+    refuse_edge_as_header(edges, data.node_ids, findings)
     known = pa.array(data.node_ids, pa.string())
     places = [pc.index_in(column, value_set=known) for column in ends]
     missing = [np.flatnonzero(pc.is_null(place).to_numpy()) for place in places]
