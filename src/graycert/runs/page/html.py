@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -74,6 +75,7 @@ def visible(value: Any) -> Any:
     return _HIDDEN.sub(_escaped, value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+@cache  # the templates are compiled once in a process, not for every page
 def _environment() -> Environment:
     return Environment(
         loader=PackageLoader("graycert.runs.page"),
