@@ -170,6 +170,7 @@ def names_of_arrays(case):
     return [name for name, (spec, array) in found.every_array().items() if spec.compared != "never" and array.size]
 
 
+@pytest.mark.few(2)
 @any_changed_case
 @pytest.mark.parametrize("thorough", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_each_changed_array_is_found(case, thorough, tmp_path):
@@ -228,6 +229,7 @@ def numbers_that_matter(case):
 OTHER_TEXTS = {"retention": [("smoothing", "keep_ratio", "1/5")], "ablation-global": [("smoothing", "scope", "local")]}
 
 
+@pytest.mark.few(2)
 @any_changed_case
 def test_each_changed_number_of_the_configuration_is_found(case, tmp_path):
     folder = made(case).save(tmp_path / "run")
