@@ -9,6 +9,8 @@ import torch
 
 from support.tiers import mark_deep
 
+collect_ignore = ["support"]  # no tests; some modules load all that a certification needs
+
 # Two busy processes (pytest -n 2) with two threads each on two cores spend most of their time waiting for each other.
 torch.set_num_threads(1)
 
