@@ -156,7 +156,7 @@ class Then(nn.Module):
         return self.after(self.conv(x, edge_index))
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", list(CONVS))
 def test_one_layer_has_the_steps_that_it_takes(name, data):
     make, steps = CONVS[name]
@@ -188,7 +188,7 @@ COMPOSITIONS = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", list(COMPOSITIONS))
 def test_the_longest_chain_counts(name, data):
     make, steps = COMPOSITIONS[name]
@@ -225,7 +225,7 @@ def test_counting_changes_no_bit(data):
 # where nothing can be counted
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("make", [lambda: SparseProduct(sparse_sum), lambda: NumbersNodes(25)])
 def test_a_number_that_nobody_can_count_is_stated(make, data, tmp_path):
     model = make()

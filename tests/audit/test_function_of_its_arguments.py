@@ -85,6 +85,7 @@ def test_what_is_no_function_of_its_arguments_is_refused(model, slug, asked, dat
     assert refusal.value.slug == slug
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", [ATTRIBUTES, NODES], ids=["sparse", "global ablation"])
 def test_a_function_that_is_not_local_passes(asked, data):
     found = graycert.certify(NormalisedOverTheGraph(data), data, **asked)

@@ -207,7 +207,7 @@ REMEMBERS = {
 }
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("called_before", [False, True])
 @pytest.mark.parametrize("name", list(REMEMBERS))
 def test_memory_is_found_wherever_it_is_kept(name, called_before):
@@ -311,6 +311,7 @@ FLAGS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", list(FLAGS))
 def test_a_flag_that_nobody_has_is_found(name):
     data = toy(num_nodes=90, binary=True)
@@ -348,7 +349,7 @@ class ExtraEdges(TwoLayers):
         return self.gnn(x, edge_index)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize("number", [1, 2, 4])
 @pytest.mark.parametrize("seed", range(5))
@@ -477,6 +478,7 @@ def test_the_model_alone_may_ignore_features():
 # A3: a batch is no graph
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["n_id", "input_id", "batch_size", "e_id"])
 def test_a_batch_handed_over_as_a_graph_is_refused_by_name(name):
     data = toy()

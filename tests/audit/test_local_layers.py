@@ -42,7 +42,7 @@ def with_statistics(norm):
     return norm
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "middle",
     [
@@ -65,6 +65,7 @@ def test_instance_norm_without_statistics_is_refused(norm, data):
         certify(Sandwich(norm), data)
 
 
+@pytest.mark.few(1)
 @pytest.mark.filterwarnings("ignore:Nothing can be certified")
 @pytest.mark.parametrize("threat", [NodeDeletionThreat, NodeInsertionThreat])
 def test_nothing_is_said_about_the_number_of_nodes_of_a_model_that_divides_by_it(threat, data):
@@ -73,6 +74,7 @@ def test_nothing_is_said_about_the_number_of_nodes_of_a_model_that_divides_by_it
     certify(Sandwich(nn.LayerNorm(8)), data, threat=NodeDeletionThreat(convolution="degree-normalised"))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e6])
 @pytest.mark.parametrize("constant", [False, True])
 def test_features_of_any_scale_pass(scale, constant, data):
@@ -102,7 +104,7 @@ def test_convolutions_without_self_information_pass(make, data):
     assert report.passed, str(report)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("aggregation", ["lstm", "softmax", "powermean", "std", "var", "max", "mul", ["sum", "std"]])
 @pytest.mark.parametrize("ordered", [True, False])
 def test_aggregations_pass_whatever_the_order_of_edges(aggregation, ordered, data):
@@ -129,6 +131,7 @@ def test_a_median_of_nothing_is_named(data):
 # F1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("min_distance", [0, 1])
 def test_a_flag_called_skip_is_refused_in_words(min_distance, data):
     class Own(TwoLiner):
@@ -150,7 +153,7 @@ def test_a_flag_called_skip_is_refused_in_words(min_distance, data):
 # F2
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("theirs", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("ours", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize(

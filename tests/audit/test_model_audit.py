@@ -34,7 +34,7 @@ def slugs(report):
     return {check.slug for check in report.checks if not check.passed}
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
@@ -70,7 +70,7 @@ class Propagated(nn.Module):
         return self.conv(self.map(x), edge_index)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("make", "steps"),
     [
@@ -107,7 +107,7 @@ def test_a_model_without_messages_has_one_step(data):
     assert (report.num_layers, report.counted_steps, report.farthest_influence) == (1, 0, 0)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("conv", [pyg.SAGEConv, pyg.GATv2Conv, pyg.TransformerConv, pyg.GraphConv, pyg.LEConv])
 @pytest.mark.parametrize(
     "middle", [pyg.LayerNorm(8, mode="node"), pyg.BatchNorm(8), nn.BatchNorm1d(8), nn.LayerNorm(8), pyg.MessageNorm]
@@ -135,6 +135,7 @@ class Readout(nn.Module):
         return x + self.pool(x, torch.zeros(x.size(0), dtype=torch.long))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("slug", "make"),
     [
@@ -215,6 +216,7 @@ LEAKY = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", list(LEAKY))
 def test_leaks_are_executed(name, data):
     """Nothing in these models has a suspicious type; what they do gives them away."""
@@ -222,6 +224,7 @@ def test_leaks_are_executed(name, data):
     assert "message-leak" in slugs(report), str(report)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", [name for name in LEAKY if name != "backwards"])
 def test_the_leak_test_alone_finds_them_too(name, data, monkeypatch):
     """The probe on path graphs and the test on the data are independent of each other."""
@@ -442,6 +445,7 @@ MIXES = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", list(MIXES))
 def test_projections_that_mix_rows_are_found(name, monkeypatch):
     """Projected once per node, a row that shows other nodes would leak past every draw."""

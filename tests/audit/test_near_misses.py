@@ -44,6 +44,7 @@ GUESSES = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", list(GUESSES))
 def test_a_guess_of_the_unit_is_a_leak(name):
     class Guesses(TwoLayers):
@@ -180,7 +181,7 @@ REMEMBERS = {
 }
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", list(REMEMBERS))
 def test_memory_is_found_one_step_further(name):
     assert "not-deterministic" in slugs(REMEMBERS[name](), toy())

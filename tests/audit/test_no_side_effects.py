@@ -155,7 +155,7 @@ STEPS = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("step", list(STEPS))
 @pytest.mark.parametrize("smoothing", list(SMOOTHINGS))
 def test_a_first_step_in_place_sees_a_copy(step, smoothing, data):
@@ -170,7 +170,7 @@ def test_a_first_step_in_place_sees_a_copy(step, smoothing, data):
     assert found.setup.graph_fingerprint == expected.setup.graph_fingerprint
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", [KeepsTheSize, Draws, lambda: pyg.GCN(WIDTH, 8, 2, CLASSES)])
 @pytest.mark.parametrize("smoothing", list(SMOOTHINGS))
 def test_nothing_of_the_caller_changes(kind, smoothing, data):

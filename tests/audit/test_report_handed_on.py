@@ -125,6 +125,7 @@ def _edges(model, data):
     data.edge_index = data.edge_index[:, :-1]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("change", "differs"),
     [

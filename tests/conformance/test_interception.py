@@ -58,7 +58,7 @@ def check_lemma(model, data, *, num_layers, engine, size, skip=False, power=0.9)
     assert changed.sum() < changed.size / 2 + 1 or num_layers == 3
 
 
-@pytest.mark.few(14)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("engine", "size"), [("torch", 1_000), ("compiled", 30)])
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
 @pytest.mark.parametrize(("skip", "directed"), [(True, True), (False, False)])
@@ -69,7 +69,7 @@ def test_only_arriving_messages_change_logits(architecture, skip, directed, num_
     check_lemma(model, data, num_layers=num_layers, engine=engine, size=size, skip=skip)
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("engine", ["torch", "compiled"])
 @pytest.mark.parametrize("name", KNOWN)
 def test_models_of_pytorch_geometric_too(name, engine):

@@ -68,7 +68,7 @@ def report_on_authors(data):
     return graycert.audit_model(model(), data, targets={"author": None})
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "targets",
     [
@@ -109,6 +109,7 @@ def test_only_nodes_of_eligible_types_count(data, report):
     assert int(trusted.setup.threat.trusted.sum()) == 25
 
 
+@pytest.mark.deep
 def test_a_run_is_stored_verified_and_concluded_again(found, data, tmp_path):
     folder = found.save(tmp_path / "run")
     loaded = graycert.Certificates.load(folder)

@@ -193,7 +193,7 @@ LEAKY = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", list(LEAKY))
 def test_the_audit_finds_leaky_models(name):
     data = typed_graph()

@@ -80,7 +80,7 @@ def test_votes_are_those_of_one_forward_pass_of_the_model_itself_per_draw(name):
     assert (np.count_nonzero(found.estimation_votes, axis=1) > 1).any()
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("batch_size", [1, 5])
 def test_votes_do_not_depend_on_the_number_of_draws_per_pass(batch_size):
     data, model = with_types(zoo_graph(num_nodes=36, directed=True)), made("HeteroConv, a token per type")

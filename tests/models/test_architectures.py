@@ -19,6 +19,7 @@ def built(architecture, *, num_layers=2, skip=False, dtype=torch.float32, **opti
     return model, data
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_equals_plain_layers_with_the_same_weights(architecture, num_layers):

@@ -151,7 +151,7 @@ def after_the_printed_line(refused, **scope):
     return SimpleNamespace(**{name: scope[name] for name in ("model", "data") if name in scope})
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", list(SAME))
 def test_the_printed_line_works_and_certifies_what_the_model_computes(make):
     torch.manual_seed(0)
@@ -168,7 +168,7 @@ def test_the_printed_line_works_and_certifies_what_the_model_computes(make):
     assert certified(adapted, data).setup.num_layers == max(1, report.counted_steps)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [OneLogit, OnData, OnMatrix, OnEdgeIndex, EncoderAndHead])
 def test_votes_are_those_of_the_same_network_written_the_usual_way(make):
     """Draw by draw, on the engine for any model: the adapter changes what is called, not what is computed."""
@@ -193,6 +193,7 @@ def test_votes_are_those_of_the_same_network_written_the_usual_way(make):
     np.testing.assert_array_equal(ours.radius, theirs.radius)
 
 
+@pytest.mark.deep
 def test_the_compiled_kernels_take_a_single_logit_and_an_encoder_with_a_head():
     torch.manual_seed(0)
     data = two_classes()
@@ -257,6 +258,7 @@ def test_a_constant_logit_of_zero_is_refused_not_certified_as_class_zero():
         certified(graycert.as_node_classifier(Zero(), output="logit"), two_classes())
 
 
+@pytest.mark.deep
 def test_saved_and_verified_with_the_adapted_model(tmp_path):
     torch.manual_seed(0)
     data, model = zoo_graph(), OnData()
@@ -285,6 +287,7 @@ def test_weights_of_the_model_inside_and_of_the_whole_are_read(tmp_path):
 
 
 class TestCompiled:
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("how", ["whole", "in place", "part", "forward"])
     def test_a_compiled_module_is_certified_as_it_was_written(self, how):
         torch.manual_seed(0)
@@ -336,6 +339,7 @@ class TestEmbedding:
         data.num_nodes = 60
         return data
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("nodes_first", [False, True])
     def test_the_table_becomes_the_features(self, nodes_first):
         class ByTable(nn.Module):

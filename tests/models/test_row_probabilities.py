@@ -83,7 +83,7 @@ def features(number=BLOCK + 90):
     return x
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @any_model
 def test_bits_do_not_depend_on_company_or_threads(kind):
     model, x = MODELS[kind](), features(BLOCK + 90 if kind != "unknown operation" else 60)
@@ -104,7 +104,7 @@ def test_bits_do_not_depend_on_company_or_threads(kind):
         torch.set_num_threads(before)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @any_model
 def test_they_are_the_softmax_of_the_scores(kind):
     model, x = MODELS[kind]().eval(), features(50)

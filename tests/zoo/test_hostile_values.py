@@ -19,7 +19,7 @@ def seeded():
         yield
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", list(GIVEN))
 def test_values_are_noticed_within_the_reach_and_no_further(name):
     exhibit = GIVEN[name]

@@ -17,7 +17,7 @@ def audited(name, data):
         return audit_model(TYPED[name].make(data), TYPED[name].graph(data))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", LOCAL)
 def test_no_local_model_is_refused_and_every_depth_is_right(name):
     report = audited(name, zoo_graph(num_nodes=45, seed=1, directed=name in LOCAL[::2]))
@@ -25,6 +25,7 @@ def test_no_local_model_is_refused_and_every_depth_is_right(name):
     assert report.num_layers == report.farthest_influence == TYPED[name].depth
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", LEAKY)
 def test_no_leaky_model_is_accepted(name):
     failed = {check.name for check in audited(name, zoo_graph()).checks if not check.passed}

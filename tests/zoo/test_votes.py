@@ -120,7 +120,7 @@ def compare(name, on, batch_sizes):
     assert (np.count_nonzero(expected["estimation"][0], axis=1) > 1).any(), "a comparison of unanimous votes is blind"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", REPRESENTATIVE)
 def test_votes_are_those_of_one_forward_pass_per_draw(name):
     compare(name, "both ways and one, self-loops", (7, None))

@@ -36,7 +36,7 @@ def seeded():
         yield
 
 
-@pytest.mark.few(25)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("graph", list(GRAPHS))
 @pytest.mark.parametrize("name", [*LOCAL, *GIVEN])
 def test_no_local_model_is_refused_and_every_depth_is_right(name, graph):
@@ -47,7 +47,7 @@ def test_no_local_model_is_refused_and_every_depth_is_right(name, graph):
     assert report.assumed is not ZOO[name].counted
 
 
-@pytest.mark.few(20)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("graph", list(GRAPHS))
 @pytest.mark.parametrize("name", list(LEAKY))
 def test_no_leaky_model_is_accepted(name, graph):
