@@ -58,6 +58,7 @@ def test_the_same_command_goes_on(capsys, folder, monkeypatch):
     assert last.record["files"] == sorted(str(path) for path in (folder / "run").iterdir())
 
 
+@pytest.mark.deep
 def test_blocks_are_not_seen_in_the_run(capsys, folder):
     assert certify(capsys, "--out", "whole").status == 0
     assert certify(capsys, *BLOCKS, "--workers", "2", "--out", "blocks").status == 0
@@ -80,6 +81,7 @@ def test_other_options_are_refused_by_name(capsys, folder, monkeypatch):
     assert not (folder / "run.unfinished").exists()
 
 
+@pytest.mark.deep
 def test_a_run_that_was_killed_while_clearing_up_is_written_again(capsys, folder, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("graycert.cli.unfinished._remove", lambda _: None)

@@ -49,7 +49,7 @@ def counted(monkeypatch):
     return begun
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", IN_BLOCKS)
 @pytest.mark.parametrize("size", [1, 5])
 def test_blocks_change_nothing(name, size):
@@ -64,7 +64,7 @@ def test_what_is_kept_is_not_computed_again(tmp_path, counted):
     assert found.seconds.keys() == made("interception").seconds.keys()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["interception", "event-aware", "until-decided", "retention", "difference"])
 @pytest.mark.parametrize("stops", [1, 2])
 def test_an_interrupted_call_goes_on(tmp_path, counted, monkeypatch, name, stops):
@@ -108,6 +108,7 @@ def test_a_block_of_another_run_is_computed_again(tmp_path):
     assert_same(certified(folder=tmp_path / "3"), made("interception"))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("changes", "execution", "named"),
     [
@@ -146,6 +147,7 @@ def test_two_drivers_on_one_folder(tmp_path):
         certified(folder=tmp_path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("content", ["", "[1]", '{"block_size": 0}', "{}"])
 def test_damaged_settings_are_told(tmp_path, content):
     certified(folder=tmp_path, block_size=5)
@@ -222,6 +224,7 @@ def test_processes_side_by_side(name):
     assert_same(certified(name, block_size=3, backend="processes", workers=2), made(name))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["interception", "until-decided", "event-aware"])
 def test_threads_side_by_side(name, counted):
     expected = made(name)
@@ -230,6 +233,7 @@ def test_threads_side_by_side(name, counted):
     assert sorted(counted) == list(range(0, TARGETS.size, 2))  # in this process
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["interception", "until-decided", "arrays-and-trusted-nodes", "retention", "sparse"])
 def test_a_folder_says_how_to_go_on(tmp_path, counted, name):
     certified(name, folder=tmp_path, block_size=5)

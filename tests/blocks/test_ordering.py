@@ -68,7 +68,7 @@ def test_the_given_order_stays_where_it_is_as_good():
     assert (better_order(problem, 1) == np.arange(40)).all()
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", sorted(set(CASES) - {"no-largest-radius"}))
 def test_results_come_in_the_order_of_the_targets(name, monkeypatch):
     order = np.random.default_rng(4).permutation(TARGETS.size)

@@ -17,7 +17,7 @@ def every_vote():
     return certify_groups(rule="event-aware")
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rule", ["sound", "difference", "paper", "event-aware"])
 @pytest.mark.parametrize("threat", [OTHERS, DISTANT], ids=["others", "distant"])
 @pytest.mark.parametrize("bound", ["auto", "multiplicative"])

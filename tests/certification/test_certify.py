@@ -63,7 +63,7 @@ def test_is_the_composition_of_its_parts_and_echoes_its_arguments():
     assert setup.engine.startswith("compiled kernels (")
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_same_seed_same_votes_whatever_the_batch(architecture):
     data = random_graph()
@@ -104,6 +104,7 @@ def test_skip_connection_exposes_the_target_unless_it_is_trusted():
     assert certified(build_model("gat", data), data, threat=everyone).setup.num_layers == 2
 
 
+@pytest.mark.deep
 def test_isolated_nodes_and_graphs_without_edges_work():
     data = random_graph()
     found = certified(build_model("gat", data), data, targets=[13], num_estimation=300)

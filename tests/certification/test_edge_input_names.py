@@ -108,6 +108,7 @@ def test_what_a_preparation_left_out_is_asked_for_by_its_name():
         chosen_edge_inputs(pyg.GCNConv(8, 3), graycert.prepare_graph(graph(amount=weights())), None)
 
 
+@pytest.mark.deep
 def test_names_are_mapped_stored_and_verified(tmp_path):
     torch.manual_seed(0)
     model = pyg.GCN(8, 8, 2, 3)

@@ -133,7 +133,7 @@ def test_the_votes_are_those_of_the_model_with_its_weights(tmp_path):
     assert with_weights.setup.edges_fingerprint == without.setup.edges_fingerprint
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", list(GIVEN))
 def test_runs_are_stored_loaded_concluded_again_and_verified(name, tmp_path):
     torch.manual_seed(0)
@@ -278,6 +278,7 @@ def test_parallel_edges_share_their_probability_and_runs_with_them_are_verified(
 HOSTILE = graycert.NodeFeatureThreat(min_distance=1, hostile_edge_inputs=True)
 
 
+@pytest.mark.deep
 def test_hostile_values_are_certified_by_the_bound_of_deleted_nodes_one_hop_further(tmp_path):
     torch.manual_seed(0)
     model, data = pyg.GCN(8, 8, 2, 3), weighted()

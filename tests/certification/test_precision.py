@@ -30,6 +30,7 @@ def certified(model, data, **changes):
     return graycert.certify(model, data, **{**arguments, **changes})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", [GCN, GraphSAGE])
 def test_doubles_vote_as_floats_do(kind):
     single = certified(model_of(kind, torch.float32), three_classes())
@@ -37,6 +38,7 @@ def test_doubles_vote_as_floats_do(kind):
     np.testing.assert_array_equal(single.estimation_votes, double.estimation_votes)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_works(dtype, tmp_path):
     model, data = model_of(GraphSAGE, dtype), three_classes().clone()

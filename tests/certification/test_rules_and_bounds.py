@@ -66,7 +66,7 @@ def members(run, row):
     return nodes[nodes >= 0]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @any_rule
 @pytest.mark.parametrize("bound", ["auto", "exact", "surrogate", "multiplicative", "union"])
 def test_votes_do_not_depend_on_rule_and_bound_and_deltas_only_on_the_bound(rule, bound):
@@ -117,6 +117,7 @@ def test_the_event_aware_rule_never_certifies_less(smoothing, seed):
     np.testing.assert_array_equal(counted, sound.estimation_votes)
 
 
+@pytest.mark.few(4)
 @any_rule
 @any_smoothing
 def test_attackers_are_distinct_eligible_nodes_one_more_than_certified(rule, smoothing):
@@ -212,6 +213,7 @@ def test_the_event_aware_rule_takes_the_level_of_all_too():
         np.testing.assert_array_equal(getattr(run, name), getattr(same, name))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rule", ["sound", "difference", "event-aware"])
 def test_the_collective_certificate_is_that_of_the_finished_run(rule):
     run = certify_groups(rule=rule, collective=(1, 2, 5))
@@ -242,7 +244,7 @@ def test_bounds_that_do_not_apply_are_refused_before_any_draw():
         certify_groups(bound="tree", num_estimation=200_000)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @any_rule
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_every_rule_and_bound_works_on_a_tree(rule, bound):

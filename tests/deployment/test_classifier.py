@@ -37,7 +37,7 @@ def grown(extra=3):
     return data
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(1)
 @any_case
 def test_by_the_seed_of_the_run_it_gives_bit_for_bit_what_certify_reported(case, tmp_path):
     certificates = made(case)
@@ -136,6 +136,7 @@ def test_another_threat_is_certified_by_the_same_classifier():
     assert (far.radius > near.radius).any()
 
 
+@pytest.mark.deep
 def test_several_threads_get_what_one_gets():
     classifier = made("interception").classifier()
     expected = classifier.predict(small_graph(), TARGETS, seed=7)
@@ -257,6 +258,7 @@ class Weighted(torch.nn.Module):
         return self.conv(x, edge_index, edge_weight)
 
 
+@pytest.mark.deep
 def test_values_per_edge_that_the_model_is_given_are_asked_of_every_graph(tmp_path):
     torch.manual_seed(0)
     data = small_graph().clone()

@@ -49,7 +49,7 @@ def arrived(records, row):
     return [set(sources[bits].tolist()) for bits in records.of(row)]
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("num_layers", [1, 2, 3, 4])
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize(("min_distance", "trusted"), [(0, ()), (1, ()), (2, ()), (0, (0, 3)), (1, (2, 5, 6))])
@@ -179,7 +179,7 @@ def test_coins_differ_by_seed_purpose_and_sample():
         assert (one != other).mean() > 0.5
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("architecture", ["gat", "gcn"])
 def test_only_arriving_features_change_the_output_of_the_engine(architecture):
     """New features for all that did not arrive: bit-identical scores. For a single node that arrived: other scores."""

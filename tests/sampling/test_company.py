@@ -92,6 +92,7 @@ def one_by_one(model, data, num_samples):
     return votes
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", [*KINDS, "by hand"])
 def test_votes_are_those_of_one_forward_pass_per_draw(kind):
     data = three_classes()

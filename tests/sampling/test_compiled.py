@@ -35,7 +35,7 @@ def chosen_for(model, data, *, num_layers=2):
     return choose_engine(model, data, np.arange(4), smoothing=SMOOTHING, num_layers=num_layers)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
@@ -66,7 +66,7 @@ def test_equals_the_textbook_loop(architecture, num_layers, skip, directed):
     assert votes.dtype == np.int64
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("self_loops", [False, True])
 @pytest.mark.parametrize("name", KNOWN)
 def test_models_of_pytorch_geometric_are_found_by_inspection(name, self_loops):
@@ -197,7 +197,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_what_is_not_known_for_certain_goes_to_the_engine_for_any_model(name):
     build, reason = UNKNOWN[name]
@@ -373,7 +373,7 @@ def test_a_hub_larger_than_the_soft_medoid_considers():
     )
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_cora_ml_vote_by_vote(architecture, skip, data_root):

@@ -63,7 +63,7 @@ def evaluations(engine, monkeypatch, *, num_samples=32):
     return counted
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("hubs", [0, 1, 3])
 @pytest.mark.parametrize("num_classes", [3, 40])
 @pytest.mark.parametrize("num_targets", [1, 50, 400])

@@ -47,7 +47,7 @@ def one_forward_per_draw(model, data, names, smoothing, purpose):
     return torch.stack(scores)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", list(GIVEN))
 @pytest.mark.parametrize("parallel", [False, True], ids=["simple", "parallel"])
 def test_every_way_of_merging_draws_gives_the_votes_of_one_forward_per_draw(name, parallel):

@@ -124,7 +124,7 @@ def compiled(model, data, smoothing=SMOOTHINGS[0], *, engine="compiled", num_lay
     )
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("parallel", [False, True], ids=["simple", "parallel"])
 @pytest.mark.parametrize("name", KNOWN)
 def test_votes_are_those_of_one_forward_per_draw(name, parallel):

@@ -98,7 +98,7 @@ def test_compiled_coins_are_those_of_the_tensor_sampler():
     assert set(uniform.thresholds.tolist()) == {interception_threshold(0.31)}
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("engine", ["compiled", "torch"])
 @pytest.mark.parametrize("self_loops", [False, True])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
@@ -190,7 +190,7 @@ def test_constant_arrays_change_no_bit_of_torch_draws(which):
     assert torch.equal(uniform.logits(0, Purpose.AUDIT, samples), constant.logits(0, Purpose.AUDIT, samples))
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("engine", ["compiled", "torch"])
 def test_probabilities_follow_their_edges(engine):
     """Other orders of the columns, other targets, batches, threads and parts of targets: the same votes."""

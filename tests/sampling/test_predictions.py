@@ -37,7 +37,7 @@ def counted(predictions):
     return np.stack([np.count_nonzero(predictions == number, axis=1) for number in range(3)], axis=1)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @both_engines
 @pytest.mark.parametrize("smoothing", [UNIFORM, with_arrays()], ids=["uniform", "arrays"])
 @pytest.mark.parametrize("skip", [False, True])
@@ -73,7 +73,7 @@ def test_each_is_the_vote_of_its_own_sample(engine):
         np.testing.assert_array_equal(predictions[:, place], votes.argmax(axis=1))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @both_engines
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_they_do_not_depend_on_batches_threads_shards_or_other_targets(engine, architecture):

@@ -39,6 +39,7 @@ def test_a_tie_and_a_number_that_is_none_are_votes_for_no_class():
     assert voted_class(scores.reshape(5, 3, 3)).flatten().tolist() == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [0, LANES])
 def test_the_kernel_votes_as_torch_does(width):
     scores, expected = rows()

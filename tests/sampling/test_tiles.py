@@ -74,7 +74,7 @@ def step(width, width_out=None, *, activation=IDENTITY, slope=1.0, seed=0):
     return RowwiseStep(numbers(width, seed=seed + 2), numbers(width, seed=seed + 3), activation, slope, weight, bias)
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "steps",
     [
@@ -96,7 +96,7 @@ def test_a_chain_of_steps(steps):
     assert np.isnan(output.rows[0]).all()
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 4, 5, 7, 8, 13])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_weighted_sums_take_every_row_once(degree, scaled):
@@ -129,6 +129,7 @@ def test_a_linear_map_rounds_as_one_sum_in_order_with_fused_products(width_out):
     assert (out[-1] == 7.0).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("num_columns", [1, 3, 8, 15, 21])
 def test_sums_stay_within_their_columns(num_columns):
     rows, weights = np.arange(3, dtype=np.int32), numbers(3, LANES)

@@ -21,6 +21,7 @@ def engine_of(model, data, targets, *, num_layers=2, smoothing=SMOOTHING, **opti
     return build_engine(model, data, np.asarray(targets), smoothing=smoothing, num_layers=num_layers, **options)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
@@ -59,7 +60,7 @@ def test_the_comparison_with_the_loop_would_see_a_wrong_mask():
     assert (votes != engine.votes(4, Purpose.ESTIMATION, num_samples=20, first_sample=1)).any()
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_votes_do_not_depend_on_batches_threads_shards_or_other_targets(architecture):
     data = random_graph(num_nodes=30, num_pairs=60)
@@ -120,6 +121,7 @@ def foreign_votes(model, data, targets, *, token=None, num_layers=3, num_samples
     return engine
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("name", list(FOREIGN))
 def test_foreign_models_equal_the_textbook_loop(name, directed):

@@ -79,6 +79,7 @@ def test_a_skip_connection_is_left_out_as_it_was_and_added_without_messages(data
         assert torch.allclose(alone, expected, atol=1e-6)
 
 
+@pytest.mark.deep
 def test_weights_of_edges_count(data, much):
     model, weighted = known_model("two GraphConv"), data.clone()
     weighted.edge_weight = 0.5 + torch.rand(data.num_edges, generator=torch.Generator().manual_seed(0))
@@ -106,6 +107,7 @@ def test_a_known_model_never_sees_the_whole_graph(data, much, seen):
     assert 0 < max(seen) < NUM_NODES // 2
 
 
+@pytest.mark.deep
 def test_the_verdict_on_a_known_model_is_the_same(data, monkeypatch):
     models = [known_model(name) for name in ("GCN", "GAT", "GIN", "linear first")]
     expected = [audit_model(model, data) for model in models]

@@ -45,6 +45,7 @@ def accuracy(model, part):
     return float(right[part.nodes].float().mean())
 
 
+@pytest.mark.deep
 def test_the_student_is_a_good_model_of_single_nodes(split, student):
     assert isinstance(student, graycert.NodeModel)
     assert not student.training

@@ -26,6 +26,7 @@ def trained(architecture: str = "gcn", **options: Any) -> tuple[InterceptionGNN,
     return model, record
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("architecture", ["gcn", "gat", "gatv2", "sma"])
 def test_training_learns(architecture: str) -> None:
     split = split_of(two_communities())

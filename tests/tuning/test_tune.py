@@ -30,6 +30,7 @@ def tuning():
     return graycert.tune(trained_model(), small_graph(), **ASKED)
 
 
+@pytest.mark.deep
 def test_the_table_is_what_certify_says_of_the_validation_nodes(tuning):
     row = tuning.table.iloc[0]
     found = graycert.certify(
@@ -116,6 +117,7 @@ def test_an_interrupted_call_goes_on(tmp_path, monkeypatch):
         graycert.tune(trained_model(), small_graph(), **{**ASKED, "validation": VALIDATION[1:]}, directory=tmp_path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sampler", ["random", "tpe"])
 def test_a_sampler_looks_in_the_whole_square(sampler):
     asked = {name: value for name, value in ASKED.items() if name != "settings"}

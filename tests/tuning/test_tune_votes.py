@@ -28,6 +28,7 @@ def tuning(model, split):
     return graycert.tune_votes(model, split, threat=OTHERS, settings=FEW)
 
 
+@pytest.mark.deep
 def test_every_row_is_what_certify_says_of_the_validation_nodes(tuning, model, split):
     part, table = split.validation, tuning.table
     assert len(table) == 8
