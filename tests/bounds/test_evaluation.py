@@ -216,7 +216,7 @@ print(peak_kib() - before)
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak of memory from /proc")
 @pytest.mark.parametrize(("num_layers", "bound"), [(2, "multiplicative"), (4, "multiplicative"), (2, "auto")])
 def test_a_hub_in_every_field_costs_time_not_memory(num_layers, bound):

@@ -91,6 +91,7 @@ def compare_with_enumeration(rng, kind, num_layers, num_graphs):
             assert not result.exact or Fraction(result.p_upper) - Fraction(result.p_lower) <= ROUNDING
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("kind", "num_layers"), CASES)
 def test_every_outcome_of_every_coin(kind, num_layers):
     compare_with_enumeration(np.random.default_rng([1, CASES.index((kind, num_layers))]), kind, num_layers, 30)

@@ -10,7 +10,7 @@ from graycert.bounds.block import memory_limits
 from graycert.graph.toy_graphs import star_graph
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("bound", ["multiplicative", "auto"])
 def test_a_hub_with_20_000_leaves(bound):
     tracemalloc.start()

@@ -90,6 +90,7 @@ def compare_with_enumeration(rng, kind, num_layers, num_graphs):
             previous = worst.delta_upper[radius - 1]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("num_graphs", FEW_OR_MANY)
 @pytest.mark.parametrize(("kind", "num_layers"), CASES)
 def test_every_outcome_of_every_coin(kind, num_layers, num_graphs):

@@ -139,7 +139,7 @@ def test_constant_arrays_equal_the_uniform_function(num_layers, p_delete):
         assert exact.all()
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("num_layers", [3, 4])
 def test_walks_stand_in_where_there_are_too_many_paths(num_layers):
     """For constant arrays they are as good as counted walks; targets with few paths stay exact."""

@@ -14,6 +14,7 @@ from support.attributed_graphs import random_graph
 from support.graphs import edge_set
 
 
+@pytest.mark.deep
 def test_cora_ml_keeps_as_many_edges_as_the_reference(data_root: Path) -> None:
     # golden/README.md: 15,962 -> 14,606 entries, 2,810 of them self-loops, which are left out here; symmetric
     data = load_graph("cora_ml", data_root=data_root)

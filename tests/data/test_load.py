@@ -69,6 +69,7 @@ def test_the_papers_graphs_have_the_papers_sizes(data_root: Path, name: str) -> 
     assert data.graph_name == name
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["pubmed_structure", "pubmed_partial", "dblp", "amazon_electronics_photo"])
 def test_the_catalogue_states_the_true_sizes(data_root: Path, name: str) -> None:
     (row,) = (row for row in describe_datasets(data_root) if row.name == name)

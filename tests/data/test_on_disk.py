@@ -102,6 +102,7 @@ def test_features_stay_in_their_file_until_they_are_used(drawn, tmp_path, monkey
     assert np.load(files["nodes"])[0, 0] != 9.0  # the file is never written to
 
 
+@pytest.mark.deep
 def test_what_lies_on_disk_gives_the_same_certificates_byte_for_byte(drawn, tmp_path, monkeypatch):
     steps = {"undirected": True, "drop_self_loops": True}
     expected = in_memory(drawn, **steps)

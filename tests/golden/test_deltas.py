@@ -34,7 +34,7 @@ def smoothing_of(setting):
     return InterceptionSmoothing(p_delete=p_delete, p_ablate=p_ablate)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("where", MIN_DISTANCE)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_every_bound_of_the_authors(golden, graph, setting, where):

@@ -126,7 +126,7 @@ def smallest_class_pvalue(classes, stored):
     return min(pvalues) * 7
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("name", "other"),
@@ -143,7 +143,7 @@ def test_vote_shares_equal_the_references(engine, name, other, engine_for, store
     assert smallest_cell_pvalue(classes, stored_votes[mirror]) < FAILURE
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("name", "engine"),
@@ -159,6 +159,7 @@ def test_vote_shares_equal_the_references_in_all_settings(name, engine, engine_f
     assert smallest_class_pvalue(classes, stored_votes[name]) > FAILURE / 2
 
 
+@pytest.mark.deep
 def test_both_engines_cast_the_same_votes(engine_for):
     votes = {
         engine: engine_for("pd0.31_pa0.794_skip1", engine).votes(0, Purpose.ESTIMATION, num_samples=200)

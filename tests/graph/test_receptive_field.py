@@ -7,6 +7,7 @@ from graycert.graph import bottleneck_graph, path_graph, receptive_fields, star_
 from support.random_graphs import random_edges, to_adjacency
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("num_layers", [1, 2, 3, 5])
 def test_fields_and_distances_equal_networkx(directed, num_layers):

@@ -4,6 +4,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import pytest
 import torch
 from torch_geometric.data import HeteroData
 
@@ -95,6 +96,7 @@ def certified(model, data, threat, **options):
     )
 
 
+@pytest.mark.deep
 def test_no_features_of_hostile_nodes_move_a_smoothed_class_by_more_than_delta():
     """The model is called as it was written; classes that hold by exact probabilities hold against every attack."""
     rng, held = np.random.default_rng(0), 0

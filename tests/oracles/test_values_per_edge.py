@@ -151,6 +151,7 @@ def chance_of_change_by_values(edges, num_nodes, hostile, num_layers, p_delete, 
 HOSTILE_VALUES = NodeFeatureThreat(min_distance=1, hostile_edge_inputs=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("counts", [False, True], ids=["local", "weighted degrees"])
 def test_delta_covers_hostile_values_of_edges(counts):
     rng = np.random.default_rng(2)

@@ -144,6 +144,7 @@ def check_a_graph(rng, *, method):
     return tried, result.num_active - int(result.num_robust[-1]) - worst
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["lp", "milp"])
 def test_no_set_flips_more_targets_than_the_bound(method):
     rng = np.random.default_rng(0)

@@ -97,7 +97,7 @@ def compare(seed, num_layers, num_cases):
     return outcomes, branched
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("num_cases", FEW_OR_MANY)
 @pytest.mark.parametrize("num_layers", [1, 2, 3, 4])
 def test_certified_iff_every_set_passes(num_layers, num_cases):
@@ -106,6 +106,7 @@ def test_certified_iff_every_set_passes(num_layers, num_cases):
     assert branched > 0.2 * num_cases  # and the first bound does not decide them
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("limit", [{"max_sets": 1}, {"max_sets": 2}, {"max_work": 0}, {"max_work": 40}])
 def test_a_search_that_is_given_up_certifies_nothing(limit):
     rng, outcomes = np.random.default_rng(1), []

@@ -28,6 +28,7 @@ def decided(counts, for_none, to):
     return table
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("rule", ["sound", "difference"])
 @pytest.mark.parametrize("num_classes", [2, 3, 5])
 def test_a_radius_is_that_of_the_worst_way_to_decide_them(rule, num_classes):

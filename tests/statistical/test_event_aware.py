@@ -180,7 +180,7 @@ def test_false_certificates_stay_below_alpha(number, repeats):
     assert {each.radius for each in instances} == {1, 2, 3}
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     "mistake",

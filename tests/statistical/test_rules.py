@@ -75,7 +75,7 @@ def test_difference_rule():
     assert max(counts) > 0.5 * ALPHA * REPEATS  # nearly all of α is spent
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.statistical
 @pytest.mark.parametrize("stop", [False, True])
 def test_sequential_rule(stop):

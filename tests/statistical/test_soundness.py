@@ -97,6 +97,7 @@ def broken_exact_certificates(seeds, **options):
     return certified, broken
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bound", ["multiplicative", "union"])
 def test_no_certified_radius_is_broken(bound):
     certified, broken = broken_exact_certificates(range(24), bound=bound)
@@ -160,6 +161,7 @@ def test_false_certificates_from_sampled_votes_stay_below_alpha():
     assert stats.binom.sf(np.array(counts) - 1, repeats, ALPHA).min() > FAILURE / len(counts)
 
 
+@pytest.mark.deep
 @pytest.mark.statistical
 def test_small_bounds_raise_the_rate_of_false_certificates():
     rng, repeats, pvalues = np.random.default_rng(1), 1_000, []
@@ -169,7 +171,7 @@ def test_small_bounds_raise_the_rate_of_false_certificates():
     assert min(pvalues) < FAILURE / len(pvalues)
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.statistical
 @pytest.mark.parametrize("num_selection", [10, 100])
 def test_bounding_only_the_runner_up_is_not_sound(num_selection):

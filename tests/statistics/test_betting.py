@@ -87,7 +87,7 @@ def largest_crossing_probability(num_samples, batch, threshold, p1, p2, *, alpha
     return crossed
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("num_samples", "batch"), [(80, 1), (150, 10)])
 @pytest.mark.parametrize("threshold", [0.0, 0.2, 0.6])
 def test_exact_anytime_size(num_samples, batch, threshold):
