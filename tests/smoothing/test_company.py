@@ -66,7 +66,7 @@ def alone(model, x, edge_index, target):
     return int(scores.argmax()) if int((scores == scores.max()).sum()) == 1 else CLASSES
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("scope", ["global", "local"])
 @pytest.mark.parametrize("kind", list(MODELS))
@@ -94,7 +94,7 @@ def test_randomized_ablation(kind, scope, directed):
         assert engine.votes(3, Purpose.ESTIMATION, num_samples=40).tolist() == expected
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("kind", list(MODELS))
 def test_retention(kind, directed, monkeypatch):

@@ -33,11 +33,13 @@ def test_all_smoothings_and_threats_are_here():
     assert {CASES[case]["threat"].name for case in CASES} == set(THREATS)
 
 
+@pytest.mark.few(6)
 @any_case
 def test_something_is_at_stake(case):
     assert made(case).radius.max() >= 1
 
 
+@pytest.mark.few(6)
 @any_case
 def test_it_is_saved_and_loaded_bit_by_bit(case, tmp_path):
     loaded = graycert.Certificates.load(made(case).save(tmp_path / "run"))
@@ -47,6 +49,7 @@ def test_it_is_saved_and_loaded_bit_by_bit(case, tmp_path):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "run" / name).read_bytes()
 
 
+@pytest.mark.few(6)
 @any_case
 def test_it_says_what_it_certifies(case, tmp_path):
     found = made(case)
@@ -67,7 +70,7 @@ def test_it_says_what_it_certifies(case, tmp_path):
     assert found.setup.smoothing.name in page
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @any_case
 def test_it_verifies_with_and_without_the_model(case, tmp_path):
     found = made(case)
@@ -87,6 +90,7 @@ def test_it_verifies_with_and_without_the_model(case, tmp_path):
     assert drawn <= compared
 
 
+@pytest.mark.few(6)
 @any_case
 def test_the_order_of_columns_is_no_part_of_a_run(case, tmp_path):
     data = small_graph().clone()
@@ -95,6 +99,7 @@ def test_the_order_of_columns_is_no_part_of_a_run(case, tmp_path):
     assert graycert.verify(made(case).save(tmp_path / "run"), data=data).passed
 
 
+@pytest.mark.few(6)
 @any_case
 def test_another_graph_is_not_verified(case, tmp_path):
     folder = made(case).save(tmp_path / "run")
@@ -104,6 +109,7 @@ def test_another_graph_is_not_verified(case, tmp_path):
     assert [check.name for check in found.checks if not check.passed] == ["graph"]
 
 
+@pytest.mark.few(6)
 @any_case
 def test_the_same_is_concluded_again(case):
     found = made(case)

@@ -120,7 +120,7 @@ def test_values_per_edge_have_a_proof_or_a_reason(smoothing):
             assert cell.reason.endswith(".")
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("cell", CERTIFIED, ids="-".join)
 def test_what_is_certified_is_certified(cell):
     found = made(*cell)

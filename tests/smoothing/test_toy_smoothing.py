@@ -70,6 +70,7 @@ def test_it_is_saved_loaded_shown_and_verified(known, model, graph, tmp_path):
     assert not graycert.verify(folder, data=graph, model=other).passed
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["radius", "num_eligible", "leads", "prediction"])
 def test_what_was_changed_is_found(known, model, graph, tmp_path, name):
     made = certified(model, graph)

@@ -84,6 +84,7 @@ def polls_of(offsets, votes, **changes):
     return Polls(**{**arguments, **changes})
 
 
+@pytest.mark.deep
 def test_a_tie_goes_to_the_lower_class_before_and_after_an_attack():
     lower = certify_polls(polls_of([0, 0], [[ONE, 0], [ONE, 0]]))
     assert (lower.prediction.tolist(), lower.radius.tolist()) == ([0], [1])  # one hostile vote makes a tie
@@ -91,6 +92,7 @@ def test_a_tie_goes_to_the_lower_class_before_and_after_an_attack():
     assert (upper.prediction.tolist(), upper.radius.tolist()) == ([1], [0])
 
 
+@pytest.mark.deep
 def test_nobody_to_fear_is_a_whole_field():
     alone = polls_of([5, 5, 4], np.zeros((0, 3)), voters=np.full((1, 2), -1), eligible=np.zeros((1, 2), dtype=bool))
     alone = Polls(**{**vars(alone), "weights": np.ones((1, 2), dtype=np.int64)})

@@ -77,7 +77,7 @@ def attacked(data, nodes, generator):
     return changed
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("threat", "parameters"),
     [
@@ -263,6 +263,7 @@ def test_labels_of_a_large_weight_decide_alone_at_every_radius(threat):
     assert (found.radius == found.num_eligible)[clear].all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("threat", [OTHERS, ANYBODY])
 def test_labels_alone_are_a_floor_beside_every_result_that_spreads_some(threat, tmp_path):
     two_classes = np.where(LABELS == 2, -1, LABELS)

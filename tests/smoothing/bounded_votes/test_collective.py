@@ -134,7 +134,7 @@ def survivors(voting: Voting, method: str, budgets: list[int]) -> list[int]:
     return [int(number) for number in found.num_robust]
 
 
-@pytest.mark.few(30)
+@pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(120))
 def test_no_attack_makes_more_targets_fall_and_the_exact_number_is_found(seed: int) -> None:
     voting = Voting(seed, one_hot=True)
@@ -144,7 +144,7 @@ def test_no_attack_makes_more_targets_fall_and_the_exact_number_is_found(seed: i
         assert survivors(voting, "milp", [budget])[0] == worst
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(25))
 def test_votes_that_are_shared_among_classes_are_covered(seed: int) -> None:
     voting = Voting([seed, 1], one_hot=False, num_nodes=4, num_classes=3)

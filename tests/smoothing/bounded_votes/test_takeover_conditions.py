@@ -187,7 +187,7 @@ def test_with_all_conditions_nothing_falls() -> None:
     assert fallen == 0
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_without_it_certified_predictions_fall(condition: str) -> None:
     certified, fallen = falls(**CONDITIONS[condition])

@@ -73,6 +73,7 @@ def attacked(data, hostile, num_nodes, rng, *, out_only):
     return Data(x=x, edge_index=torch.from_numpy(edges))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("threat", [TAKEOVER, OUT], ids=["all", "out"])
 def test_no_attack_within_the_radius_changes_a_prediction(threat):
     data, rng = three_groups(), np.random.default_rng(0)
@@ -151,7 +152,7 @@ def test_reduced_and_undirected_graphs_are_refused():
     assert caught.value.slug == "out-edges-undirected"
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("threat", "parameters"),
     [

@@ -94,6 +94,7 @@ def test_the_floor_on_cora_ml_is_far_above_chance(data_root: Path) -> None:
     assert 0.5 < accuracy < 0.75  # the most frequent of seven classes makes 0.28
 
 
+@pytest.mark.deep
 def test_a_node_model_is_shown_all_targets_at_once_with_the_same_outcome() -> None:
     data = two_communities()
     split = graycert.inductive_split(data, seed=0, per_class=8, test_fraction="0.2")

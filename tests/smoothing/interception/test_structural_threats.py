@@ -23,7 +23,7 @@ def certified(model, threat, **changes):
     return certify_flat(model, random_graph(directed=False), say=lambda _: None, **{**arguments, **changes})
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @any_threat
 @pytest.mark.parametrize("architecture", FAMILIES)
 def test_the_family_is_found(architecture, threat, tmp_path):

@@ -70,7 +70,7 @@ def test_is_the_composition_of_its_parts(engine):
     assert found.setup.engine.startswith("compiled" if engine == "compiled" else "torch")
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("engine", ["auto", "torch"])
 @pytest.mark.parametrize(("architecture", "skip"), [*((name, False) for name in ARCHITECTURE_NAMES), ("gat", True)])
 def test_results_do_not_depend_on_when_the_engine_shrinks(architecture, skip, engine, monkeypatch):

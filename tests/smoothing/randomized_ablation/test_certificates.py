@@ -28,7 +28,7 @@ def certified(model, data, **changes):
     return certify_flat(model, data, **{**arguments, **FEW, **changes})
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("scope", ["global", "local"])
 @pytest.mark.parametrize(("min_distance", "trusted"), [(0, ()), (1, (2, 5)), (2, (7,)), (3, ())])
 def test_is_the_composition_of_its_parts(scope, min_distance, trusted):

@@ -121,7 +121,7 @@ def test_all_sets_are_equally_likely_and_samples_are_independent():
 # ------------------------------------------------------------------------------------------------------------- votes
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 @pytest.mark.parametrize("scope", ["global", "local"])
 def test_votes_are_those_of_the_model_on_the_whole_graph_with_all_else_ablated(architecture, scope):
@@ -325,6 +325,7 @@ def test_delta_is_attained():
     assert checked == 112
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("scope", ["global", "local"])
 def test_votes_have_the_enumerated_shares(scope):

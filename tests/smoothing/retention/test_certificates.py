@@ -169,6 +169,7 @@ def test_exact_radii_are_those_of_the_worst_adversary(name, hops, directed):
     assert {0, 1} <= set(radii)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "hops"), [("gcn", None), ("gat", 2), ("gatv2", 2), ("sma", None)])
 def test_exact_probabilities_are_those_of_all_kept_sets(name, hops):
     data = small_graph()
@@ -201,6 +202,7 @@ def test_a_tie_abstains_and_nothing_else_does():
     assert abstained > 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["gcn", "gat"])
 def test_sampled_targets_are_about_the_same_classifier(name):

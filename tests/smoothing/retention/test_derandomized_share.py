@@ -17,6 +17,7 @@ TABLE = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("keep_ratio", [0.01, 0.03, 0.10, 0.30])
 @pytest.mark.parametrize("name", ["cora_ml", "citeseer"])
 def test_table_of_the_paper(data_root: Path, name, keep_ratio):

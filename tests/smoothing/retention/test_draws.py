@@ -63,7 +63,7 @@ def field_and_kept(data, target, num_layers=2):
     return field, HALF.num_kept(len(field) - 1)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("name", ["gcn", "sma", *NO_NORMALISATION])
 def test_one_evaluation_stands_for_all_kept_sets_of_a_class(name, directed):
@@ -275,6 +275,7 @@ def worst_radius(model, data, target, others, num_kept, majority, max_radius):
     return max_radius
 
 
+@pytest.mark.few(1)
 @pytest.mark.end_to_end
 @pytest.mark.parametrize(("name", "hops"), [("gcn", None), ("gat", 2), ("gin", 2)])
 def test_random_perturbations_never_change_a_certified_prediction(name, hops):

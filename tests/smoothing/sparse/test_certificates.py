@@ -36,6 +36,7 @@ def certified_additions(found):
     return (found.deletions >= 0).sum(axis=1) - 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("num_classes", [2, 3])
 def test_is_the_composition_of_its_parts(num_classes):
     data = binary_graph(num_classes=num_classes)

@@ -83,6 +83,7 @@ def test_bounds_are_the_optimum_of_the_linear_programme(p_plus, p_minus):
         assert perturbed_probability_upper(probability, regions) == pytest.approx(most, abs=1e-7)
 
 
+@pytest.mark.few(17)
 @pytest.mark.parametrize(("p_plus", "p_minus"), SETTINGS)
 @pytest.mark.parametrize(("additions", "deletions"), [(1, 2), (0, 3), (3, 0)])
 def test_no_deterministic_classifier_passes_the_bounds(p_plus, p_minus, additions, deletions):

@@ -37,6 +37,7 @@ def scores(model: nn.Module, data: Data, targets: np.ndarray, *, seed: int) -> T
     return torch.stack([classifier.scores(part) for part in parts])
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_a_node_that_chooses_all_its_edges_changes_its_own_subgraph_only(architecture: str, num_layers: int) -> None:
