@@ -28,6 +28,7 @@ def expected(graph):
     )
 
 
+@pytest.mark.deep
 def test_the_grid_is_that_of_the_library_in_table_record_and_picture(graph, tmp_path, capsys):
     out, picture = tmp_path / "grid.csv", tmp_path / "grid.png"
     files = ("--out", out, "--heatmap", picture)

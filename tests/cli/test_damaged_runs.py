@@ -40,6 +40,7 @@ def refused(capsys, run, *says):
         assert word in found.err
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", FILES)
 def test_missing_empty_and_cut_files(run, name, capsys):
     content = (run / name).read_bytes()
@@ -52,7 +53,7 @@ def test_missing_empty_and_cut_files(run, name, capsys):
     refused(capsys, run, name)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "text",
     [

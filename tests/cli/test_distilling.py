@@ -35,6 +35,7 @@ class OneLayer(torch.nn.Module):
         return torch.stack([self.linear(row) for row in x])
 
 
+@pytest.mark.deep
 def test_from_tables_to_report_in_one_command(capsys, tmp_path):
     edges, nodes = write_tables(tmp_path)
     options = ("--graph", edges, "--nodes", nodes, *FEW, "--smoothing", "votes", "--num-voters", "20")

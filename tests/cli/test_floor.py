@@ -32,6 +32,7 @@ def test_a_distilled_floor_is_kept_repeated_and_verified(capsys, tmp_path):
     assert f"graycert certify --config {tmp_path / 'run'}/config.toml --floor distill" in replaced.out
 
 
+@pytest.mark.deep
 def test_a_floor_from_a_file(capsys, tmp_path):
     assert certify(capsys, tmp_path, tmp_path / "first", "--floor", "distill").status == 0
     file = tmp_path / "first" / "floor.safetensors"

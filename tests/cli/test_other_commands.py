@@ -26,7 +26,7 @@ def test_help_and_version_load_neither_torch_nor_pandas_nor_scipy():
     assert done.stdout.rstrip().endswith(graycert.__version__)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [

@@ -39,6 +39,7 @@ def certified(data, **changes) -> graycert.Certificates:
     return graycert.certify(model, data, max_radius=4, **arguments)
 
 
+@pytest.mark.deep
 def test_what_is_assumed_is_printed_stored_and_repeated(capsys, tmp_path):
     edges, nodes = write(tmp_path)
     options = [each for each in FAST if each != "--quiet"]
@@ -70,6 +71,7 @@ def test_what_is_assumed_is_printed_stored_and_repeated(capsys, tmp_path):
     assert run.setup.class_names == ("ok", "fraud")
 
 
+@pytest.mark.deep
 def test_python_and_the_command_line_agree_on_the_graph_and_verify_either(capsys, tmp_path):
     edges, nodes = write(tmp_path)
     options = (*FAST[2:], "--targets", "all")

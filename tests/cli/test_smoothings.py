@@ -56,7 +56,7 @@ def test_all_smoothings_are_tried_here():
     assert set(WAYS) | OF_NODE_MODELS == set(SMOOTHINGS)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("smoothing", WAYS)
 def test_every_smoothing_is_certified_shown_verified_and_repeated(smoothing, folder, tmp_path, capsys):
     found = run_command(capsys, *words_of(folder, smoothing, "--seed", "0", "--out", tmp_path / "run"))
@@ -170,6 +170,7 @@ def test_a_run_made_in_python_is_repeated_where_options_can_say_it(folder, tmp_p
     assert "`--p-ablate`, `--trusted` besides" in refused.err  # the run says where its graph is
 
 
+@pytest.mark.deep
 def test_sampling_may_stop_once_targets_are_decided(folder, tmp_path, capsys):
     words = words_of(folder, "interception", "--out", tmp_path / "run")
     words = [word for word in words if word not in DRAWN]
@@ -309,6 +310,7 @@ class Loud(FeaturesOnly):
     p_ablate: float | None = parameter(default=None, help="How little is heard.", option=float)
 
 
+@pytest.mark.deep
 def test_a_new_smoothing_has_the_command_line_for_nothing(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(SMOOTHINGS, "loud", Loud)
     shown = run_command(capsys, "certify", "--help").out

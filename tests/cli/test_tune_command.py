@@ -21,6 +21,7 @@ def tables(tmp_path):
     return ["--graph", str(tmp_path / "payments.csv"), "--nodes", str(tmp_path / "accounts.csv"), "--directed"]
 
 
+@pytest.mark.deep
 def test_on_tables_it_trains_recommends_and_names_the_line_to_certify_with(tables, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     train = ["--model", "gcn", "--per-class", "5", "--max-epochs", "3"]

@@ -41,6 +41,7 @@ def certify_refused(capsys, folder, *arguments, **expected):
     return refused(capsys, folder, "certify", "--graph", "ring.npz", "--quiet", *flat, *arguments, **expected)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(
     ("flag", "value"),
     [

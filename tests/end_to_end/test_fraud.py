@@ -50,6 +50,7 @@ def test_the_same_seed_writes_the_same_tables(tables, tmp_path):
         assert file.read_bytes() == (tables[0] / file.name).read_bytes()
 
 
+@pytest.mark.deep
 def test_the_whole_story(tmp_path, capsys):
     found = example.story(
         tmp_path, NUM_ACCOUNTS, max_epochs=25, settings=((0.0, 0.6), (0.0, 0.8)), training=((0.0, 0.6),)

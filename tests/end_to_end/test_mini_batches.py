@@ -30,7 +30,7 @@ def loader(data, limits, **options):
     return NeighborLoader(data, limits, data.train_mask, batch_size=32, neighbor_sampler=sampler, **options)
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("name", list(example.MODELS))
 def test_a_model_trained_in_batches_with_interception_is_certified_on_the_whole_graph(name, data):
     draws = graycert.Draws(num_selection=60, num_estimation=200)

@@ -31,6 +31,7 @@ def loader(data, limits, **options):
     return NeighborLoader(data, limits, inputs, batch_size=16, neighbor_sampler=sampler, **options)
 
 
+@pytest.mark.deep
 def test_a_model_trained_in_batches_with_interception_is_certified_on_the_whole_graph(data):
     found = example.run(data, epochs=80, draws=graycert.Draws(num_selection=40, num_estimation=160)).certificates
     assert len(found) == data["paper"].num_nodes

@@ -62,6 +62,7 @@ def by_hand(lab, job, candidate):
     return [np.mean(right & (found.radius >= np.minimum(radius, found.num_eligible))) for radius in job.radii]
 
 
+@pytest.mark.deep
 def test_the_best_on_validation_nodes_is_chosen(graph, lab):
     job = chosen(graph)
     arrays = lab.do(job)
@@ -84,6 +85,7 @@ def test_test_nodes_are_looked_at_under_the_chosen_settings_only(graph, tmp_path
     assert lab.results[validation[0]]["targets"].size == 10
 
 
+@pytest.mark.deep
 def test_no_test_label_has_a_say(graph, tmp_path):
     """With the labels of all test nodes exchanged, the same settings are chosen by the same scores."""
     lab, job = Lab(tmp_path), chosen(graph)

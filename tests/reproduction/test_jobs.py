@@ -158,6 +158,7 @@ def test_fewer_targets_are_some_of_all(graph, tmp_path):
     np.testing.assert_array_equal(few[name], every[name][rows])  # votes of a target do not depend on the others
 
 
+@pytest.mark.deep
 def test_trees_are_certified_on_the_thinner_graph(graph, tmp_path):
     lab = Lab(tmp_path)
     name = f"{Conclusion().name}/num_eligible"

@@ -120,6 +120,7 @@ def test_numbers_by_several_conclusions():
     assert numbers["aucrc"] == 1.5
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("trials_per_training", "kept"), [(None, 0), (2, 2)])
 def test_models_of_one_trial_are_removed_and_shared_ones_kept(graph, tmp_path, trials_per_training, kept):
     swept = sweep(graph, smoothed="ablation", trials_per_training=trials_per_training, num_trials=3)

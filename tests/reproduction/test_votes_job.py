@@ -28,7 +28,7 @@ def votes(graph, **changes):
     return Votes.model_validate({"method": "votes", "label": "votes", "graph": graph, "per_class": 5, **changes})
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("part", ["validation", "test"])
 @pytest.mark.parametrize("spread_labels", [False, True])
 @pytest.mark.parametrize("distance", [0, 1])

@@ -10,7 +10,7 @@ from support.commands import FAST, run_command, write_graph
 from support.every_smoothing import any_case, made
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(1)
 @any_case
 def test_a_few_sentences_are_those_of_the_run(case):
     c = made(case)

@@ -157,7 +157,7 @@ def test_where_nothing_of_the_features_is_left():
     assert graycert.FeaturesOnly().nothing_shown(np.array([1])) is None
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @any_case
 def test_every_smoothing_is_compared_with_the_model_as_trained(case):
     c, data, model = made(case), small_graph(), model_of(case).eval()
@@ -231,7 +231,7 @@ def test_with_a_skip_connection_the_model_as_trained_is_what_forward_returns():
     assert c.prediction_without_messages.tolist() == floor.prediction.tolist()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", ["interception", "until-decided", "arrays-and-trusted-nodes", "ablation-local"])
 def test_radii_by_distance_are_those_of_again(case):
     c, data = made(case), small_graph()

@@ -162,7 +162,7 @@ def set_last(array, value):
     return array
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -184,6 +184,7 @@ def test_a_changed_drawing_is_a_difference(name, change, tmp_path):
     assert failed[0] == "neighbourhoods"
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("name", "change"),
     [

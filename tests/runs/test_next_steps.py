@@ -47,6 +47,7 @@ def test_whom_to_protect_is_named_as_in_the_table():
     assert f"{first.name} ({first.targets})" in step
 
 
+@pytest.mark.deep
 def test_what_trusting_gains_is_said_where_it_is_known():
     c = certify_case("interception", bound="multiplicative")
     last = len(shown_rows(c)) - 1

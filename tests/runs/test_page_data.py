@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 
 from graycert.metrics.cost import COST_RADII
 from graycert.runs.cost import cost
@@ -20,6 +21,7 @@ def shown_in_table(page, table):
     return [place[node] for node in page["targets"]["node"]]
 
 
+@pytest.mark.few(6)
 @any_case
 def test_every_number_of_a_target_is_that_of_the_table(case, tmp_path):
     certificates = made(case)

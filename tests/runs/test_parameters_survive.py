@@ -29,6 +29,7 @@ def test_every_parameter_is_declared_for_files_and_people(kinds):
             assert "option" in field.metadata
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("ratio", "exact"), [("1/6", "1/6"), (0.07, "7/100"), (Fraction(2, 7), "2/7"), ("0.25", "1/4")]
 )

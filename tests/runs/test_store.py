@@ -141,6 +141,7 @@ def test_a_missing_file_is_named(run, name):
         Certificates.load(run)
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
 def test_a_truncated_file_is_named(run, name, share):

@@ -25,6 +25,7 @@ def limited_by(c):
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", ["interception", "event-aware", "until-decided", "arrays-and-trusted-nodes"])
 def test_nodes_are_named_with_the_targets_that_they_limit(case, tmp_path):
     c = made(case)

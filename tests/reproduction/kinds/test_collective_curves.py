@@ -40,6 +40,7 @@ def tables(kind, lab):
     return kind.tables(lab.results)
 
 
+@pytest.mark.deep
 def test_counts_are_those_of_the_certificates(kind, lab, tables):
     counts = tables["counts"].query("seed == 4")
     job = kind.jobs()[1]

@@ -223,7 +223,7 @@ def test_real_certificates_with_a_floor_on_tree_shaped_fields(ring):
     assert axes.get_xlabel() == r"hostile nodes $\rho$, or all if fewer"
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_definition_draws_its_panels_and_measures_what_it_claims(name, tmp_path):
     experiment, results = catalogue()[name], Results(tmp_path)

@@ -55,6 +55,7 @@ def test_equal_graphs_are_computed_once(kind):
     assert len(jobs) == 2 * len(set(jobs)) == 2 * 2 * (1 + 2)
 
 
+@pytest.mark.deep
 def test_the_share_counts_kept_sets_of_all_nodes(graph, lab, tables):
     data = lab.graph(graph)
     neighbours = [set(data.edge_index[0, data.edge_index[1] == node].tolist()) for node in range(120)]

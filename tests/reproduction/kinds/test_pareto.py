@@ -85,7 +85,7 @@ def test_at_small_scale_figures_with_claims_are_trained_as_in_the_paper():
         assert small[each.id].margin == 0.05
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("experiment", FIGURES, ids=lambda each: each.id)
 def test_every_claim_names_a_measure(experiment, tmp_path):
     for scale in SCALES:

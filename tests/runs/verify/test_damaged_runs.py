@@ -86,7 +86,7 @@ def copy_of(folder, tmp_path):
     return target
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", FILES)
 def test_cut_files_and_flipped_bytes(runs, tmp_path, name):
     rng = np.random.default_rng([FILES.index(name)])
@@ -210,6 +210,7 @@ def read(folder):
         return {name: archive[name] for name in archive.files}
 
 
+@pytest.mark.deep
 def test_arrays_of_other_types_and_shapes(runs, tmp_path):
     rng = np.random.default_rng(5)
     for run in ("together", "aware", "subgraphs", "retention", "stopped"):

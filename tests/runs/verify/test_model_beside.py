@@ -73,6 +73,7 @@ def test_damaged_models_are_named(honest, tmp_path):
         graycert.verify(folder, data=three_groups())
 
 
+@pytest.mark.deep
 def test_a_model_in_memory_is_compared_with_the_hash_of_the_run(honest, tmp_path):
     run = certify_groups()
     provenance = {"model": {"weights_sha256": weights_sha256(trained_model())}}

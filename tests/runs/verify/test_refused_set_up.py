@@ -34,6 +34,7 @@ FORGED = {
 }  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("smoothing", "threat", "slug"), FORGED.values(), ids=FORGED)
 def test_a_run_that_claims_what_certify_refuses_does_not_verify(smoothing, threat, slug, tmp_path):
     torch.manual_seed(0)

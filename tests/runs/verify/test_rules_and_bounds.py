@@ -51,7 +51,7 @@ def altered(array, place, value):
     return changed
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("arrays", [False, True], ids=["uniform", "arrays"])
 @pytest.mark.parametrize("bound", ["auto", "multiplicative"])
 @pytest.mark.parametrize("rule", [*COUNT_RULES, "event-aware"])
@@ -87,6 +87,7 @@ def test_a_run_is_loaded_bit_by_bit_and_verifies(tmp_path, rule, bound, arrays):
     assert verify(folder, data=shuffled).passed
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rule", ["sound", "difference", "event-aware"])
 def test_a_larger_radius_is_found(tmp_path, rule):
     made = certify_groups(rule=rule)
@@ -148,6 +149,7 @@ def rewrite_votes(folder, **changes):
     np.savez_compressed(folder / "votes.npz", **{name: value for name, value in arrays.items() if value is not None})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "place"), [("num_robust", 0), ("num_robust", 2), ("num_robust_naive", 1), ("num_active", None)]
 )
@@ -186,6 +188,7 @@ def test_branch_and_bound_is_not_redone_and_that_is_said(tmp_path):
         assert said is ("milp" in collective.proved_by)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "changes",
     [
