@@ -1,5 +1,6 @@
 r"""One-sided Clopper-Pearson bounds on a class probability, with and without proof against rounding."""
 
+import functools
 import math
 from collections.abc import Callable
 from decimal import Decimal
@@ -22,6 +23,9 @@ from graycert.statistics.binomial_tail import (
 _MAX_STEPS = 64  # each step outward is twice the last one, starting with one unit in the last place
 _MAX_NEWTON = 60
 _NEWTON_DONE = Decimal("1e-11")
+
+_once = functools.lru_cache(maxsize=2**14)
+"""The same few counts are asked for by certificate, page and advice, from below and from above."""
 
 
 def clopper_pearson_lower(successes: ArrayLike, num_samples: int, *, alpha: float) -> FloatArray:
@@ -167,6 +171,7 @@ def _upper_limits(counts: list[int], num_samples: int, alpha: float) -> list[flo
     ]
 
 
+@_once
 def _lower_limit(successes: int, num_samples: int, alpha: float, coefficient: Decimal) -> float:
     def tail(p: float) -> Decimal:
         success, failure = Decimal(p), complement(p)
@@ -176,6 +181,7 @@ def _lower_limit(successes: int, num_samples: int, alpha: float, coefficient: De
     return _first_proved(guess, tail, alpha, outward=-1.0, certain=0.0)
 
 
+@_once
 def _upper_limit(failures: int, num_samples: int, alpha: float, coefficient: Decimal) -> float:
     def tail(p: float) -> Decimal:
         success, failure = complement(p), Decimal(p)
@@ -198,6 +204,7 @@ def _first_proved(
     return certain
 
 
+@_once
 def _approximate_limit(successes: int, num_samples: int, alpha: float, coefficient: Decimal) -> Decimal:
     """Solve P(Bin(n, s) >= k) = alpha to about 30 digits: SciPy's quantile, then Newton steps.
 
