@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from graycert.certificates import Certificates
 from graycert.errors import GraycertError, InvalidFileError
+from graycert.runs.arrow_columns import from_arrow, to_arrow
 from graycert.runs.columns import DERIVED, LISTS, from_columns, to_columns
 from graycert.runs.damaged import one_error
 from graycert.runs.floor import FLOOR_FILE
@@ -185,10 +186,7 @@ def _write_table(certificates: Certificates, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {
-        name: pa.array(values, type=pa.list_(pa.string()) if name in LISTS else None)
-        for name, values in to_columns(certificates).items()
-    }
+    columns = {name: to_arrow(values, of_lists=name in LISTS) for name, values in to_columns(certificates).items()}
     metadata = {_VERSION_KEY: str(FORMAT_VERSION).encode()}
     table = pa.table(columns).replace_schema_metadata(metadata)
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)
@@ -207,16 +205,14 @@ def _read_table(path: Path) -> dict[str, Any]:
         raise InvalidFileError(f"{path} cannot be read as Parquet ({reason}). {AGAIN}") from error
     version = (table.schema.metadata or {}).get(_VERSION_KEY)
     check_version(path, int(version) if version and version.isdigit() else version)
-    columns = {}
+    columns: dict[str, Any] = {}
     for name in table.column_names:
         if table[name].null_count:
             raise InvalidFileError(f"{path}: column `{name}` must have no empty cells. {AGAIN}")
-        if pa.types.is_list(table.schema.field(name).type):
-            columns[name] = table[name].to_pylist()
-            continue
-        is_text = pa.types.is_string(table.schema.field(name).type)
-        values = table[name].to_pylist() if is_text else table[name].to_numpy()
-        columns[name] = np.array(values, dtype=np.str_) if is_text else values
+        try:
+            columns[name] = from_arrow(table[name])
+        except ValueError as error:
+            raise InvalidFileError(f"{path}: column `{name}` must not be {error}. {AGAIN}") from error
     return columns
 
 
