@@ -1,5 +1,6 @@
 """Blocks on a Dask cluster, whose workers are threads of this process but for one test."""
 
+import socket
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 
 import graycert
 from graycert._versions import versions
-from graycert.blocks import crews
+from graycert.blocks import crews, sending
 from graycert.blocks.folder import BlockFolder
 from graycert.blocks.sending import in_bytes
 from graycert.errors import GraycertError, InvalidParameterError
@@ -127,6 +128,18 @@ def test_workers_of_other_versions_are_refused():
     others = {**here, "torch": "1.0", "numpy": "2.0"}
     with pytest.raises(InvalidParameterError, match=r"got tcp://b with torch 1\.0 \(.* here\), numpy 2\.0 \("):
         crews.refuse_other_versions({"tcp://a": here, "tcp://b": others})
+
+
+def test_so_are_workers_that_come_later(monkeypatch, tmp_path):
+    """They are asked nothing before they get a block, so the problem itself says what it was sent from."""
+    others = {**versions(), "torch": "1.0"}
+    asked = iter([versions()])
+    monkeypatch.setattr(sending, "versions", lambda: next(asked, others))
+    with (
+        cluster() as dask,
+        pytest.raises(InvalidParameterError, match=rf"got {socket.gethostname()} with torch 1\.0 \("),
+    ):
+        certified(scheduler=dask.scheduler_address, folder=tmp_path)
 
 
 def test_a_scheduler_belongs_to_dask():

@@ -13,6 +13,7 @@ from typing import Any
 from joblib import cpu_count
 
 from graycert._versions import versions
+from graycert.blocks.same_versions import refuse_other_versions
 from graycert.blocks.sending import Here, Sent, in_bytes, in_files
 from graycert.blocks.work import Outcome, certified_block
 from graycert.errors import GraycertError, InvalidParameterError
@@ -140,25 +141,6 @@ def _versions_there(client: Any) -> dict[str, dict[str, str]]:
             "version on all of them."
         ) from error
     return found
-
-
-def refuse_other_versions(found: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse workers whose votes might differ.
-
-    Args:
-        found: Versions by name, of each worker.
-
-    Raises:
-        InvalidParameterError: If one has others than this process; they are named.
-    """
-    here = versions()
-    for worker, there in found.items():
-        others = [f"{name} {there.get(name)} ({here[name]} here)" for name in here if there.get(name) != here[name]]
-        if others:
-            raise InvalidParameterError(
-                f"Workers must have the versions of the process that asks, got {worker} with {', '.join(others)}: "
-                "their votes might differ. Install the same ones."
-            )
 
 
 @contextmanager

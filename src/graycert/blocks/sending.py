@@ -1,6 +1,7 @@
 """How a problem gets to workers: once to each, large arrays memory-mapped where they see the same files."""
 
 import io
+import socket
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from cloudpickle import Pickler, loads
 from torch import Tensor
 
 from graycert._phases import Phases
+from graycert._versions import versions
+from graycert.blocks.same_versions import refuse_other_versions
 from graycert.errors import InvalidParameterError
 from graycert.models.private_copy import private_copy
 from graycert.problem import Problem
@@ -60,13 +63,23 @@ class InFiles(Sent):
 
 @dataclass(frozen=True)
 class InBytes(Sent):
-    """A problem that is sent as a whole."""
+    """A problem that is sent as a whole, to machines of which some may come later.
+
+    Args:
+        content: The problem, pickled.
+        versions: Of the process that sends it, names and numbers.
+    """
 
     content: bytes
+    versions: tuple[tuple[str, str], ...]
 
     def held(self) -> Problem:
-        """Return it."""
-        return _unpacked(self.content)
+        """Return it.
+
+        Raises:
+            InvalidParameterError: If this machine has other versions.
+        """
+        return _unpacked(self)
 
 
 @contextmanager
@@ -91,7 +104,7 @@ def in_bytes(problem: Problem) -> InBytes:
     """
     buffer = io.BytesIO()
     _dump(problem, Pickler(buffer))
-    return InBytes(buffer.getvalue())
+    return InBytes(buffer.getvalue(), tuple(versions().items()))
 
 
 def _dump(problem: Problem, pickler: Any) -> None:
@@ -112,8 +125,9 @@ def _read(folder: str) -> Problem:
 
 
 @lru_cache(maxsize=1)
-def _unpacked(content: bytes) -> Problem:
-    problem: Problem = loads(content)
+def _unpacked(sent: InBytes) -> Problem:
+    refuse_other_versions({socket.gethostname(): versions()}, dict(sent.versions))
+    problem: Problem = loads(sent.content)
     return problem
 
 
