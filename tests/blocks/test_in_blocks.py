@@ -3,6 +3,7 @@
 import copy
 import json
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from filelock import FileLock
 
 import graycert
 from graycert.blocks import in_blocks, work
+from graycert.blocks.folder import BlockFolder
 from graycert.errors import InvalidFileError, InvalidParameterError, UnsoundSetupError, WriteError
 from support.certified_groups import TARGETS, trained_model
 from support.every_smoothing import CASES, made, model_of, small_graph
@@ -82,6 +84,18 @@ def test_an_interrupted_call_goes_on(tmp_path, counted, monkeypatch, name, stops
     assert f"{stops} of 3 blocks are kept in {tmp_path}" in stopped.value.__notes__[0]
     assert_same(certified(name, folder=tmp_path), made(name))
     assert counted == [0, 5, 10]
+
+
+def test_nothing_is_said_of_blocks_that_an_interruption_leaves(tmp_path, monkeypatch):
+    def interrupted(self, number, outcome):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BlockFolder, "keep", interrupted)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with pytest.raises(KeyboardInterrupt):
+            certified(folder=tmp_path, block_size=1, workers=2)
+    assert not [warning for warning in said if "tasks" in str(warning.message)]
 
 
 def test_a_block_that_was_damaged_or_swapped_is_computed_again(tmp_path, counted):

@@ -1,7 +1,9 @@
 """One loop over blocks, whatever works on them."""
 
-from collections.abc import Generator, Mapping
-from contextlib import closing
+import warnings
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
@@ -37,7 +39,7 @@ def finished(problem: Problem, blocks: Mapping[int, slice], crew: Crew) -> Gener
                     loop = Parallel(
                         n_jobs=crew.workers, batch_size=1, pre_dispatch="all", return_as="generator_unordered"
                     )
-                    with closing(loop(tasks)) as results:
+                    with _left_when_told(loop(tasks)) as results:
                         for number, outcome in results:
                             deaths = 0
                             del left[number]
@@ -56,6 +58,17 @@ def finished(problem: Problem, blocks: Mapping[int, slice], crew: Crew) -> Gener
                         f"workers are killed again and again ({type(error).__name__}; out of memory?). Finished blocks "
                         "are kept: the same call goes on, with fewer workers or less `memory`."
                     ) from error
+
+
+@contextmanager
+def _left_when_told(results: Generator[Any, None, None]) -> Iterator[Generator[Any, None, None]]:
+    """Close a loop of joblib, which warns of blocks that nobody waits for: who interrupts a run wants that."""
+    try:
+        yield results
+    finally:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"\d+ tasks ", UserWarning)
+            results.close()
 
 
 def _is_death(error: Exception) -> bool:
