@@ -65,6 +65,7 @@ def test_a_run_holds_files_model_and_everything_needed_to_repeat_it(trained, gra
     assert {"graycert", "python", "torch", "pyg", "numpy", "scipy"} <= set(provenance["versions"])
 
 
+@pytest.mark.deep
 def test_the_same_command_gives_the_same_votes_and_another_seed_others(trained, graph, tmp_path, capsys):
     again = run_command(capsys, "certify", "--graph", graph, *FAST, "--seed", 3, "--out", tmp_path / "again")
     other = run_command(capsys, "certify", "--graph", graph, *FAST, "--seed", 4, "--out", tmp_path / "other")

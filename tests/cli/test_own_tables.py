@@ -226,6 +226,7 @@ def test_masks_that_are_no_split(change, message):
         graycert.inductive_split(data)
 
 
+@pytest.mark.deep
 def test_ids_are_accepted_where_rows_are(tmp_path):
     """E8: targets and trusted nodes by name, whatever holds the names; repeated and unknown names are refused."""
     edges, nodes = write(tmp_path)

@@ -89,6 +89,7 @@ def same_run(first, second):
         assert all(np.array_equal(these[name], those[name]) for name in these.files)
 
 
+@pytest.mark.deep
 def test_a_run_that_trained_is_repeated_from_its_config_alone(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(folder)  # paths of the first run are relative
     (folder / "trusted.txt").write_text("3\n4\n")
@@ -187,6 +188,7 @@ def test_sampling_may_stop_once_targets_are_decided(folder, tmp_path, capsys):
     same_run(tmp_path / "run", tmp_path / "again")
 
 
+@pytest.mark.deep
 def test_other_threats_are_certified_too(folder, tmp_path, capsys):
     words = words_of(
         folder, "interception", "--threat", "node-deletion", "--min-distance", "2", "--out", tmp_path / "r"

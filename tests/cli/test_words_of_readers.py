@@ -14,6 +14,7 @@ def graph(tmp_path_factory):
     return write_graph(tmp_path_factory.mktemp("graph") / "ring.npz")
 
 
+@pytest.mark.deep
 def test_a_run_is_told_in_words_verified_and_repeated(graph, tmp_path, capsys):
     run = tmp_path / "run"
     found = run_command(capsys, "certify", "--graph", graph, *FAST, *WORDS, "--out", run)

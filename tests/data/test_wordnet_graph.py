@@ -118,6 +118,7 @@ def test_the_check_finds_every_difference(script: ModuleType, tmp_path: Path) ->
     assert script.differences(tmp_path, arrays, "other") == ["WORDNET-LICENSE.txt is missing or differs"]
 
 
+@pytest.mark.deep
 def test_the_shipped_files_are_what_the_script_builds(script: ModuleType) -> None:
     if not (WORDNET / "data.noun").is_file():
         pytest.skip("the Debian package wordnet-base is not installed")

@@ -227,6 +227,7 @@ def stopped(capsys, *says, status):
         assert part in found.err
 
 
+@pytest.mark.deep
 def test_a_failure_while_writing_leaves_what_it_goes_on_with(capsys, folder, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
@@ -238,6 +239,7 @@ def test_a_failure_while_writing_leaves_what_it_goes_on_with(capsys, folder, mon
     certify_again(capsys, folder)
 
 
+@pytest.mark.deep
 def test_interrupted_while_drawing_leaves_the_trained_model(capsys, folder, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt

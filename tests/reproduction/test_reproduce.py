@@ -53,6 +53,7 @@ def test_everything_is_written_and_compared(experiment, tmp_path):
     }
 
 
+@pytest.mark.deep
 def test_the_paper_scale_reduces_nothing_and_shares_results(experiment, tmp_path):
     reproduce([experiment], tmp_path)
     stored = left_behind(tmp_path / "lab")

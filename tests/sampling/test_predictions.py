@@ -73,7 +73,7 @@ def test_each_is_the_vote_of_its_own_sample(engine):
         np.testing.assert_array_equal(predictions[:, place], votes.argmax(axis=1))
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @both_engines
 @pytest.mark.parametrize("architecture", ARCHITECTURE_NAMES)
 def test_they_do_not_depend_on_batches_threads_shards_or_other_targets(engine, architecture):

@@ -235,7 +235,7 @@ def numbers_that_matter(case):
 OTHER_TEXTS = {"retention": [("smoothing", "keep_ratio", "1/5")], "ablation-global": [("smoothing", "scope", "local")]}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @any_changed_case
 def test_each_changed_number_of_the_configuration_is_found(case, tmp_path):
     folder = made(case).save(tmp_path / "run")

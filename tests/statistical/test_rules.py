@@ -109,6 +109,7 @@ def test_prediction_sets():
     assert max(counts) > 0.5 * ALPHA * REPEATS
 
 
+@pytest.mark.deep
 @pytest.mark.statistical
 def test_bounds_that_are_too_small_would_be_seen():
     """Δ a tenth too small: every rule fails the same check."""

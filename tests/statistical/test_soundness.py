@@ -105,6 +105,7 @@ def test_no_certified_radius_is_broken(bound):
     assert broken == 0
 
 
+@pytest.mark.deep
 def test_bounds_that_are_a_little_too_small_are_broken():
     assert broken_exact_certificates(range(24), inflate=0.9)[1] >= 5
     assert broken_exact_certificates(range(24), inflate=1 - 1e-12)[1] >= 1

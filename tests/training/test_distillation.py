@@ -94,6 +94,7 @@ def test_a_teacher_is_left_as_it_was(split):
     assert all(torch.equal(value, before[name]) for name, value in teacher.state_dict().items())
 
 
+@pytest.mark.deep
 def test_a_graph_with_masks_and_a_teacher_of_probabilities(split):
     data = communities(seed=3)
     masks = torch.zeros(2, data.num_nodes, dtype=torch.bool)

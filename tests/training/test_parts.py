@@ -32,6 +32,7 @@ def test_parts_keep_the_probabilities_of_the_whole_graph(make):
         assert smoothing_on_part(numbers, split.test, part) == numbers
 
 
+@pytest.mark.deep
 def test_the_walk_throws_the_coins_of_the_masks():
     rng = np.random.default_rng(0)
     loops = torch.tensor([[3, 8], [3, 8]])

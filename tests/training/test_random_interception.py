@@ -127,6 +127,7 @@ class Net(nn.Module):
         return self.gnn(x, edge_index)
 
 
+@pytest.mark.deep
 def test_the_token_is_trained_in_ones_own_loop_and_handed_to_certify():
     torch.manual_seed(0)
     data, model = two_communities(), Net()

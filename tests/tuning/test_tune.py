@@ -80,6 +80,7 @@ def test_trials_toss_coins_of_their_own():
     assert len({trial_seed(seed) for seed in range(100)}) == 100
 
 
+@pytest.mark.deep
 def test_models_are_trained_once_for_each_setting_in_training():
     under = []
 

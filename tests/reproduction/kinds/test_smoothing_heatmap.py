@@ -78,6 +78,7 @@ def test_models_are_trained_with_what_the_paper_names():
         assert (job.model.p_delete, job.model.p_ablate) == (job.smoothing.p_delete, job.smoothing.p_ablate)
 
 
+@pytest.mark.deep
 def test_real_votes_are_certain_only_without_smoothing_or_with_nothing_left(tmp_path):
     graph = str(write_graph(tmp_path / "ring.npz"))
     training = {"graph": graph, "max_epochs": 40, "learning_rate": 0.05}

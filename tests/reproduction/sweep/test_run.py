@@ -43,6 +43,7 @@ def test_a_table_has_a_row_for_each_trial(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.deep
 def test_a_trial_that_raises_stops_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mended = tmp_path / "mended"
     fails = {"fails_above": 0.6, "mended": str(mended)}
@@ -265,6 +266,7 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
         run_sweep(toy_sweep(tmp_path / "file" / "sweep"))
 
 
+@pytest.mark.deep
 def test_only_adaptive_sweeps_need_optuna_and_say_what_to_install(tmp_path: Path) -> None:
     program = """
 import sys

@@ -325,7 +325,7 @@ def test_delta_is_attained():
     assert checked == 112
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.statistical
 @pytest.mark.parametrize("scope", ["global", "local"])
 def test_votes_have_the_enumerated_shares(scope):

@@ -202,7 +202,7 @@ def test_a_tie_abstains_and_nothing_else_does():
     assert abstained > 0
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["gcn", "gat"])
 def test_sampled_targets_are_about_the_same_classifier(name):
@@ -269,6 +269,7 @@ def test_the_threshold_is_the_number_of_kept_sets():
     assert [kind == "exact" for kind in found.evaluation] == [size <= tau for size in sizes]
 
 
+@pytest.mark.deep
 def test_models_of_others_get_the_classes_that_are_right_for_them():
     for name, hops in (("GCN", None), ("GAT", 2), ("GraphSAGE", 2), ("GIN", 2), ("shared weights", None)):
         assert hops_of(certified(known_model(name), small_graph(), targets=[0])) == hops

@@ -54,7 +54,7 @@ def test_dropout_acts_on_what_a_draw_leaves():
     assert torch.equal(features.rows(nodes[:7]).to_dense(), shown[:7])
 
 
-@pytest.mark.few(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("make", [inductive_split, transductive_split])
 def test_training_lowers_the_loss_reproducibly_and_leaves_the_generator_alone(make):
     split = small_split(make)
