@@ -195,6 +195,21 @@ def test_damaged_files(drawn, tmp_path, break_it, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("said", [{}, {"source": "58", "target": "59"}])
+@pytest.mark.parametrize("lines", ["58,59\n0,1\n1,2\n2,0\n", "58,59,7\n0,1,7\n1,2,8\n2,0,9\n"])
+def test_a_first_edge_is_no_header(drawn, tmp_path, lines, said):
+    files = numbered(drawn, tmp_path, kind="csv")
+    files["graph"].write_text(lines)
+    with pytest.raises(InvalidFileError, match=r"must (have a header row|say which columns)"):
+        loaded(files, **said)
+
+
+def test_what_is_assumed_of_columns_is_said(drawn, tmp_path):
+    files = numbered(drawn, tmp_path, kind="csv")
+    files["graph"].write_text("one,two\n0,1\n1,2\n2,0\n")
+    assert "edges run from `one` to `two`" in loaded(files).preparation
+
+
 def write(files, columns) -> None:
     pq.write_table(pa.table(columns), files["graph"])
 

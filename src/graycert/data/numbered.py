@@ -61,18 +61,19 @@ def read_numbered(edges: Path, features: Path, options: TableOptions) -> tuple[D
         data.y = torch.from_numpy(whole_numbers_of_file(Path(options.label).expanduser()))
     if options.class_names:
         data.class_names = list(options.class_names)
-    ends = _ends(edges, options)
+    ends, remarks = _ends(edges, options)
 
     def read() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         with _readable(edges):
             for batch in _batches(edges, options, ends):
                 yield _numbers(edges, batch, ends[0]), _numbers(edges, batch, ends[1])
 
-    data.preparation = [f"nodes are numbers: rows of {features.name}"]
+    data.preparation = [f"nodes are numbers: rows of {features.name}", *remarks]
     return data, EdgeFile(name=str(edges), num_nodes=x.shape[0], read=read)
 
 
-def _ends(edges: Path, options: TableOptions) -> tuple[str, str]:
+def _ends(edges: Path, options: TableOptions) -> tuple[tuple[str, str], list[str]]:
+    """Return the columns of the two ends, and what was assumed of them."""
     findings = Findings()
     with _readable(edges):
         first = next(_batches(edges, options, None), None)
@@ -83,7 +84,12 @@ def _ends(edges: Path, options: TableOptions) -> tuple[str, str]:
     findings.require()
     if found is None:
         raise InvalidFileError(f"'{edges}' must have columns of sources and targets.")
-    return found
+    if edges.suffix.lower() != ".parquet" and all(name.isdigit() for name in found):
+        raise InvalidFileError(
+            f"'{edges}' must have a header row, got {', '.join(found)} in its first line: an edge, which would be "
+            "lost. Add the line source,target above it."
+        )
+    return found, findings.remarks
 
 
 def _batches(edges: Path, options: TableOptions, ends: tuple[str, str] | None) -> Iterator[pa.RecordBatch]:
