@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from graycert._compilation import kernel
+from graycert._compilation import kernel, with_constants
+from graycert.sampling.drawing_plan import LANES as WIDTHS
 from graycert.sampling.kernels.draws import LANES
 from graycert.sampling.kernels.products import apply_linear, sum_rows, sum_static
 from graycert.sampling.kernels.tiles import (
@@ -106,7 +107,7 @@ def test_weighted_sums_take_every_row_once(degree, scaled):
     for write, table in ((sum_static, numbers(20, 10)), (sum_rows, numbers(20, 10, LANES))):
         before = numbers(10, LANES, seed=3)
         tile = before.copy()
-        write(tile[2:7], 2, weights, table, rows, scale)
+        write(tile[2:7], 2, weights, table, np.append(rows, [3, 19]).astype(np.int32), degree, scale)
         values = table[rows].astype(np.float64)
         values = values if values.ndim == 3 else values[..., None]
         expected = (weights[:, None] * values)[:, 2:7].sum(axis=0) * (1.0 if scale is None else scale)
@@ -121,7 +122,7 @@ def test_a_linear_map_rounds_as_one_sum_in_order_with_fused_products(width_out):
     rows = numbers(70, LANES, seed=2)
     out = np.empty((width_out + 1, LANES), dtype=np.float32)
     out[-1] = 7.0
-    apply_linear(weight, bias, rows, out)
+    apply_linear(np.ascontiguousarray(weight.T), bias, rows, out)
     sums = np.zeros((width_out, LANES), dtype=np.float32)
     for k in range(64):  # float64 holds a product of two float32 exactly
         sums = (sums.astype(np.float64) + weight[:, k, None].astype(np.float64) * rows[k]).astype(np.float32)
@@ -130,12 +131,32 @@ def test_a_linear_map_rounds_as_one_sum_in_order_with_fused_products(width_out):
 
 
 @pytest.mark.few(2)
+@pytest.mark.parametrize("num_columns", [101, 47, 1, 2, 3, 8, 16, 40, 64])
+@pytest.mark.parametrize("lanes", WIDTHS[1:])
+def test_sums_are_those_of_the_widest_tile_bit_by_bit(lanes, num_columns):
+    num_rows, rows = 11, np.random.default_rng(2).integers(20, size=14).astype(np.int32)
+    weights, scale, bias = numbers(num_rows, LANES), numbers(LANES, seed=1), numbers(num_columns, seed=2)
+    same, differing = numbers(20, num_columns + 3, seed=3), numbers(20, num_columns + 3, LANES, seed=4)
+
+    def results(width):
+        found = np.full((3, num_columns + 1, width), 7.0, dtype=np.float32)
+        some = [np.ascontiguousarray(each[..., :width]) for each in (weights, differing, scale)]
+        static, own, linear = (with_constants(each, LANES=width) for each in (sum_static, sum_rows, apply_linear))
+        static(found[0, :-1], 3, some[0], same, rows, num_rows, some[2])
+        own(found[1, :-1], 3, some[0], some[1], rows, num_rows, None)
+        linear(np.ascontiguousarray(same[:num_rows, :num_columns]), bias, some[0], found[2])
+        return found
+
+    np.testing.assert_array_equal(results(lanes), results(LANES)[..., :lanes])
+
+
+@pytest.mark.few(2)
 @pytest.mark.parametrize("num_columns", [1, 3, 8, 15, 21])
 def test_sums_stay_within_their_columns(num_columns):
     rows, weights = np.arange(3, dtype=np.int32), numbers(3, LANES)
     for write, table in ((sum_static, numbers(3, 40)), (sum_rows, numbers(3, 40, LANES))):
         tile = np.full((num_columns + 16, LANES), 7.0, dtype=np.float32)
-        write(tile[8 : 8 + num_columns], 5, weights, table, rows, None)
+        write(tile[8 : 8 + num_columns], 5, weights, table, rows, rows.size, None)
         values = table if table.ndim == 3 else table[..., None]
         expected = (weights[:, None] * values)[:, 5 : 5 + num_columns].sum(axis=0)
         np.testing.assert_allclose(tile[8 : 8 + num_columns], expected, rtol=1e-5, atol=1e-5)
@@ -154,4 +175,4 @@ def test_room_for_lanes_begins_where_a_line_of_the_cache_does():
 def test_sums_refuse_arrays_that_are_not_contiguous_float32():
     rows, weights = np.zeros(1, dtype=np.int32), numbers(1, LANES)
     with pytest.raises(Exception, match="contiguous arrays of float32"):
-        sum_static(np.zeros((4, LANES)), 0, weights, numbers(3, 4), rows, None)
+        sum_static(np.zeros((4, LANES)), 0, weights, numbers(3, 4), rows, rows.size, None)

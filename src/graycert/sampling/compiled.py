@@ -16,7 +16,7 @@ from graycert._types import Float32Array, IntArray
 from graycert._validation import check_integer
 from graycert.sampling.drawing_plan import LANES, Cut, DrawingPlan, plan_drawing
 from graycert.sampling.layered_field import InEdges
-from graycert.sampling.layers import Layer, check_magnitudes, kernels_of, project, split_layers
+from graycert.sampling.layers import Layer, check_magnitudes, kernels_of, project, room_for_lanes, split_layers
 from graycert.sampling.memory import default_budget
 from graycert.sampling.operations import NormalisedSum, Operation, PlainSum, SoftMedoid, UnknownModelError
 from graycert.sampling.placed_smoothing import AnySmoothing
@@ -310,7 +310,7 @@ def build_compiled_engine(
 
 def _rows_of(rows: Float32Array, nodes: IntArray, last: Float32Array) -> Float32Array:
     """Return the rows of some nodes, and one after them, for no more than they take."""
-    table = np.empty((nodes.size + 1, rows.shape[1]), dtype=np.float32)
+    table = room_for_lanes(nodes.size + 1, rows.shape[1])
     np.take(rows, nodes, axis=0, out=table[:-1], mode="clip")  # "raise" would take them twice
     table[-1] = last
     return table

@@ -15,6 +15,7 @@ from graycert._compilation import with_constants
 from graycert._types import Float32Array
 from graycert.sampling.kernels import draws, gat, gatv2, gcn, soft_medoid, sums, tiles, votes
 from graycert.sampling.kernels.draws import Draw, Field
+from graycert.sampling.kernels.products import AHEAD
 from graycert.sampling.kernels.tiles import RowwiseStep
 from graycert.sampling.layered_field import InEdges
 from graycert.sampling.operations import (
@@ -284,7 +285,7 @@ class Scratch(NamedTuple):
 
 
 def room_for_lanes(*shape: int) -> Float32Array:
-    """Return an array whose rows begin where lines of the cache do: a vector across two lines takes twice as long."""
+    """Return an array that begins where a line of the cache does: a vector across two lines takes twice as long."""
     num_bytes = 4 * prod(shape)
     room = np.empty(num_bytes + _LINE, dtype=np.uint8)
     start = -room.ctypes.data % _LINE
@@ -309,7 +310,7 @@ def make_scratch(layer: Layer, index: int, largest_in_degree: int, *, lanes: int
         tile=room_for_lanes(widest, lanes),
         spare=room_for_lanes(widest, lanes),
         weights=room_for_lanes(rows, lanes),
-        senders=np.empty(largest_in_degree + 4, dtype=np.int32),
+        senders=np.empty(largest_in_degree + 2 + AHEAD, dtype=np.int32),
         lanes=room_for_lanes(heads_in_hand(layer, index) + 4, lanes),
         costs=room_for_lanes(costs, lanes),
         order=np.empty(largest_in_degree + 1 if costs else 0, dtype=np.int64),

@@ -5,7 +5,7 @@ import numpy as np
 from graycert._compilation import bare
 from graycert._types import Float32Array
 from graycert.sampling.kernels.draws import ONE, ZERO, Draw, Field, Int32Array, lanes_of
-from graycert.sampling.kernels.products import sum_rows, sum_static
+from graycert.sampling.kernels.products import AHEAD, foresee, sum_rows, sum_static
 from graycert.sampling.kernels.tiles import Output, exp, finish
 
 _NEVER = np.float32(-1e30)
@@ -58,6 +58,7 @@ def first_layer(
                     weight[i] = value
                     total[i] += value
         senders[degree], senders[degree + 1] = field.token, u
+        foresee(field.sources, low + degree, u, senders[degree + 2 :])
         for h in range(heads):
             total, of_head = totals[h], weights[h * stride : (h + 1) * stride]
             of_token, of_own = of_head[degree], of_head[degree + 1]
@@ -67,7 +68,7 @@ def first_layer(
                 of_own[i] = by_itself if shown[i] else ZERO
                 total[i] = ONE / (total[i] + of_token[i] + of_own[i])
             columns = tile[h * channels : (h + 1) * channels]
-            sum_static(columns, h * channels, of_head, table, senders[:stride], total)
+            sum_static(columns, h * channels, of_head, table, senders[: stride + AHEAD], stride, total)
         if mean:
             average_heads(tile, heads, channels)
         finish(output, u)
@@ -115,7 +116,8 @@ def attend(
             score[i] = value
             total[i] += value
     first = head * channels
-    sum_rows(output.tile[first : first + channels], first, scores, table, rows, None)
+    upcoming = output.senders[: rows.size + AHEAD]
+    sum_rows(output.tile[first : first + channels], first, scores, table, upcoming, rows.size, None)
     for c in range(first, first + channels):
         row = output.tile[c]
         for i in range(lanes_of(row)):
@@ -124,11 +126,12 @@ def attend(
 
 @bare
 def gather_rows(field: Field, u: int, rows: Int32Array) -> int:
-    """Write receiver ``u`` and the sources of its in-edges into ``rows``, and return how many these are."""
+    """Write receiver ``u``, the sources of its in-edges and what comes next into ``rows``; return how many are its."""
     low, degree = field.indptr[u], field.indptr[u + 1] - field.indptr[u]
     rows[0] = u
     for edge in range(degree):
         rows[1 + edge] = field.sources[low + edge]
+    foresee(field.sources, low + degree, u, rows[degree + 1 :])
     return int(degree) + 1
 
 

@@ -6,7 +6,7 @@ With weights a of edges, a/sqrt(d_w d_u), and degrees are sums of weights that s
 from graycert._compilation import bare
 from graycert._types import Float32Array
 from graycert.sampling.kernels.draws import ONE, WEIGHTED, ZERO, Draw, Field, lanes_of
-from graycert.sampling.kernels.products import sum_rows, sum_static
+from graycert.sampling.kernels.products import AHEAD, foresee, sum_rows, sum_static
 from graycert.sampling.kernels.tiles import Output, finish
 
 
@@ -32,7 +32,8 @@ def first_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -
                 weight[i] = value if seen[i] else ZERO
                 folded[i] += ZERO if seen[i] else value
         senders[degree], senders[degree + 1] = field.token, u
-        sum_static(tile[:width], 0, weights, table, senders[: degree + 2], scale)
+        foresee(field.sources, low + degree, u, senders[degree + 2 :])
+        sum_static(tile[:width], 0, weights, table, senders[: degree + 2 + AHEAD], degree + 2, scale)
         finish(output, u)
 
 
@@ -53,5 +54,6 @@ def later_layer(field: Field, draw: Draw, table: Float32Array, output: Output) -
             for i in range(lanes_of(weight)):
                 value = factor[i] * given
                 weight[i] = value if survives[i] else ZERO
-        sum_rows(tile[:width], 0, weights, table, senders[: degree + 1], scale)
+        foresee(field.sources, low + degree, u, senders[degree + 1 :])
+        sum_rows(tile[:width], 0, weights, table, senders[: degree + 1 + AHEAD], degree + 1, scale)
         finish(output, u)

@@ -161,7 +161,7 @@ def first_layer(
         senders[2:size] = field.sources[low:high]
         costs[:2] = points[degree:size]
         costs[2:size] = points[:degree]
-        sum_static(tile[:width], 0, costs, table, senders[:size], None)
+        sum_static(tile[:width], 0, costs, table, senders[:size], size, None)
         finish(output, u)
 
 
@@ -204,5 +204,5 @@ def later_layer(
         senders[1:size] = field.sources[low:high]
         costs[0] = points[degree]
         costs[1:size] = points[:degree]
-        sum_rows(tile[:width], 0, costs, table, senders[:size], None)
+        sum_rows(tile[:width], 0, costs, table, senders[:size], size, None)
         finish(output, u)

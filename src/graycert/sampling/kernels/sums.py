@@ -11,7 +11,7 @@ import numpy as np
 from graycert._compilation import bare
 from graycert._types import Float32Array
 from graycert.sampling.kernels.draws import ONE, WEIGHTED, ZERO, Draw, Field, lanes_of
-from graycert.sampling.kernels.products import sum_rows, sum_static
+from graycert.sampling.kernels.products import AHEAD, foresee, sum_rows, sum_static
 from graycert.sampling.kernels.tiles import Output, finish
 
 
@@ -46,7 +46,8 @@ def first_layer(
                 arrived[i] += survives[i]
                 folded[i] += np.float32(survives[i] & (np.uint8(1) - seen[i])) * given
         senders[degree] = field.token
-        sum_static(tile[:width], 0, weights, table, senders[: degree + 1], None)
+        foresee(field.sources, low + degree, u, senders[degree + 1 :])
+        sum_static(tile[:width], 0, weights, table, senders[: degree + 1 + AHEAD], degree + 1, None)
         for i in range(lanes_of(arrived)):
             arrived[i] = ONE / max(arrived[i], ONE) if mean else ONE
         for c in range(width):
@@ -74,7 +75,7 @@ def later_layer(
             for i in range(lanes_of(weight)):
                 weight[i] = np.float32(survives[i]) * given
                 arrived[i] += survives[i]
-        sum_rows(tile[:width], 0, weights, table, field.sources[low:high], None)
+        sum_rows(tile[:width], 0, weights, table, field.sources[low:], high - low, None)
         for i in range(lanes_of(arrived)):
             arrived[i] = ONE / max(arrived[i], ONE) if mean else ONE
         for c in range(width):

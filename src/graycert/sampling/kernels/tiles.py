@@ -58,7 +58,7 @@ class Steps(NamedTuple):
         shapes: Per step activation, width, width after the linear map (0 without one) and offset in ``values``,
             int64 (num_steps, 4).
         slopes: float32 (num_steps,).
-        values: scale, shift, weight row by row and bias, step after step; float32.
+        values: scale, shift, weight column by column and bias, step after step; float32.
     """
 
     shapes: IntArray
@@ -75,7 +75,7 @@ class Output(NamedTuple):
         spare: Scratch, same shape.
         weights: Scratch for a weight or score per in-edge, with room to spare, float32
             (heads in hand * (largest in-degree + 4), LANES).
-        senders: Scratch for a node per in-edge, with room to spare, int32 (largest in-degree + 4,).
+        senders: Scratch for a node per in-edge, with room for `AHEAD` more, int32 (largest in-degree + 2 + AHEAD,).
         lanes: Scratch for sums over in-edges, float32 (heads in hand + 4, LANES).
         rows: Result, float32 (num_receivers, width, LANES).
         first: Receivers are nodes ``first ... first + num_receivers - 1``.
@@ -97,7 +97,7 @@ def pack_steps(steps: Sequence[RowwiseStep]) -> Steps:
     values: list[Float32Array] = []
     offset = 0
     for step in steps:
-        maps = () if step.weight is None or step.bias is None else (step.weight.ravel(), step.bias)
+        maps = () if step.weight is None or step.bias is None else (step.weight.T.ravel(), step.bias)
         parts = (step.scale, step.shift, *maps)
         shapes.append((step.activation, step.scale.size, step.width_out if maps else 0, offset))
         values.extend(parts)
@@ -159,7 +159,7 @@ def finish(output: Output, u: int) -> None:
         tile, spare = spare, tile
         if width_out > 0:
             start += 2 * width
-            weight = steps.values[start : start + width * width_out].reshape(width_out, width)
+            weight = steps.values[start : start + width * width_out].reshape(width, width_out)
             bias = steps.values[start + width * width_out : start + width * width_out + width_out]
             apply_linear(weight, bias, tile, out if step == last else spare)
             tile, spare = spare, tile
