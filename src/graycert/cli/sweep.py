@@ -201,8 +201,8 @@ def _trials(result: "SweepResult", described: "SmoothingSweep") -> "pd.DataFrame
 
 def _draw(trials: "pd.DataFrame", described: "SmoothingSweep", out: Path) -> None:
     from graycert._files import write_atomically
-    from graycert.reproduction.pareto_fronts import add_legend, draw_panel
-    from graycert.reproduction.style import new_figure, paper_style
+    from graycert.reproduction.pareto_fronts import draw_panel
+    from graycert.reproduction.style import add_legend, new_figure, paper_style
 
     with paper_style():
         figure, axes = new_figure(width=4.4, height=3.2)

@@ -72,13 +72,6 @@ def draw_panel(axes: "Axes", trials: "pd.DataFrame", *, margin: float = MARGIN) 
     axes.set_ylabel("clean accuracy")
 
 
-def add_legend(figure: "Figure") -> None:
-    """Name the lines of the first panel below all panels, where no point can be."""
-    first, *others = figure.axes
-    handles, labels = first.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels) if others else 2)
-
-
 def compare_fronts(trials: "pd.DataFrame", fronts: "pd.DataFrame") -> "pd.DataFrame":
     """Compare each line with each later one of its panel, among trials of an accuracy that counts."""
     import pandas as pd

@@ -137,3 +137,10 @@ def new_figure(rows: int = 1, columns: int = 1, *, width: float = 3.6, height: f
 
     figure = Figure(figsize=(columns * width, rows * height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def add_legend(figure: "Figure") -> None:
+    """Name the lines of the first panel below all panels, where no point can be."""
+    first, *others = figure.axes
+    handles, labels = first.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels) if others else 2)

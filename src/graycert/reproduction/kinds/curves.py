@@ -17,7 +17,7 @@ from graycert.reproduction.curve_lines import draw_curve, radius_axis, share_axi
 from graycert.reproduction.methods import METHODS, MLP, AnyCurve, Distilled, InterceptionSettings, handed_down
 from graycert.reproduction.over_seeds import over_seeds
 from graycert.reproduction.settings import Count
-from graycert.reproduction.style import LINES, MOST_SHADES, letter, new_figure, numbered_look, shaded_look
+from graycert.reproduction.style import LINES, MOST_SHADES, add_legend, letter, new_figure, numbered_look, shaded_look
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -274,9 +274,13 @@ class Curves(CertifiedKind, InterceptionSettings):
             self._draw_panel(place, shown[shown["panel"] == panel])
             self._draw_axes(place)
             place.set_title(f"{letter(index)} {_words(panel)}" if len(panels) > 1 else _words(panel))
-            outside = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22), "ncols": 2, "fontsize": 7}
-            many = len(panels) > 1 and len(place.get_lines()) > _MOST_INSIDE
-            place.legend(**(outside if many else {}))
+            if len(place.get_lines()) <= _MOST_INSIDE:
+                place.legend()
+            elif len(panels) > 1:
+                place.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2, fontsize=7)
+            else:
+                figure.set_size_inches(4.8, 4.2)
+                add_legend(figure)
         for row in axes:
             row[0].set_ylabel(f"certified {'accuracy' if self._is_accuracy else 'ratio'}")
         return figure

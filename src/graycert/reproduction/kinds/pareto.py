@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 
 from graycert.errors import InvalidParameterError
 from graycert.reproduction.experiment import Kind
-from graycert.reproduction.pareto_fronts import MARGIN, add_legend, compare_fronts, draw_panel, marked, mean_robustness
+from graycert.reproduction.pareto_fronts import MARGIN, compare_fronts, draw_panel, marked, mean_robustness
 from graycert.reproduction.pareto_splits import averaged, gains_of_splits
 from graycert.reproduction.settings import Architecture, Conclusion, Count, Settings, TrainingSettings
 from graycert.reproduction.smoothing_sweep import Smoothed, SmoothingSweep, TrainingRule, trial_numbers
-from graycert.reproduction.style import new_figure, paper_style
+from graycert.reproduction.style import add_legend, new_figure, paper_style
 
 if TYPE_CHECKING:
     import pandas as pd
