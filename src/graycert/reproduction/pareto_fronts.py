@@ -12,7 +12,6 @@ from graycert.reproduction.style import LINES, ORDER
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MARGIN = 0.05
 """The paper shows what is at most this far below the best accuracy of the panel."""
