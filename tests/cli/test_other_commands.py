@@ -68,7 +68,7 @@ SELDOM += ("sympy", "sklearn", "matplotlib", "optuna", "distributed")
         (["report", "RUN"], ("torch", "torch_geometric", "numba", "pandas", "joblib")),
         (["compare", "RUN", "RUN"], ("torch", "torch_geometric", "numba", "joblib")),
         (["inspect", "run"], ("pandas",)),
-        (["bounds", "--graph", "ring.npz"], ("pandas", "joblib")),
+        (["bounds", "--graph", "ring.npz"], ("torch", "torch_geometric", "pandas", "pyarrow", "joblib")),
         (["certify", "--model", "run/model.safetensors", "--out", "again", *ALL_OF_RING], ("pandas",)),
         (["verify", "run"], ("pandas",)),
     ],

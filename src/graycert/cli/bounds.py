@@ -68,14 +68,14 @@ def _run(config: BoundsConfig, console: Console) -> int:
     out = None if place is None else check_file(place, overwrite=config.overwrite, suffixes=(".csv", ".parquet"))
     with nullcontext() if out is None else claimed(out):
         if asked is not None:
-            data = graphs.load(config, console)
+            data = _graph(config, console)
             targets, num_layers, threat = _about(config, smoothing, data, console)
             return asked.run(config, data, console, targets=targets, num_layers=num_layers, threat=threat, out=out)
         return _bounded(config, smoothing, out, console)
 
 
 def _bounded(config: BoundsConfig, smoothing: InterceptionSmoothing, out: Path | None, console: Console) -> int:
-    data = graphs.load(config, console)
+    data = _graph(config, console)
     found = _evaluate(config, smoothing, data, console)
     rows = _rows(found)
     if out is not None:
@@ -96,6 +96,11 @@ def _bounded(config: BoundsConfig, smoothing: InterceptionSmoothing, out: Path |
     }
     console.result(_text(found, rows, out), record)
     return 0
+
+
+def _graph(config: BoundsConfig, console: Console) -> Any:
+    """Return the graph, as arrays unless a model is to be called on it."""
+    return graphs.load_arrays(config, console) if config.model is None else graphs.load(config, console)
 
 
 def _made(

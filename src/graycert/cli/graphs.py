@@ -1,5 +1,6 @@
 """Loading the graph that the options name, and recording how."""
 
+from collections.abc import Callable
 from typing import Any
 
 from graycert.cli.configs import GraphConfig, ModelConfig, TrainingConfig
@@ -11,8 +12,19 @@ def load(config: GraphConfig, console: Console) -> Any:
     """Return the graph; what was assumed of it and done to it is told."""
     from graycert.data import load_graph
 
+    return _loaded(load_graph, config, console)
+
+
+def load_arrays(config: GraphConfig, console: Console) -> Any:
+    """Return the graph as arrays, for what calls no model; tells the same."""
+    from graycert.data.load import load_arrays as load_without_torch
+
+    return _loaded(load_without_torch, config, console)
+
+
+def _loaded(load_from: Callable[..., Any], config: GraphConfig, console: Console) -> Any:
     with about("graph"):
-        data = load_graph(config.graph, nodes=config.nodes, data_root=config.data_root, **options_of_graph(config))
+        data = load_from(config.graph, nodes=config.nodes, data_root=config.data_root, **options_of_graph(config))
     tell(data, console)
     return data
 
@@ -21,7 +33,7 @@ def tell(data: Any, console: Console) -> None:
     """Tell what the graph is, what was assumed of it, and what was done to it."""
     classes = "" if data.get("y") is None else f", {int(data.y.max()) + 1} classes"
     console.say(
-        f"graph {data.graph_name}: {data.num_nodes:,} nodes, {data.edge_index.size(1):,} directed edges{classes}"
+        f"graph {data.graph_name}: {data.num_nodes:,} nodes, {data.edge_index.shape[1]:,} directed edges{classes}"
     )
     for remark in data.preparation:
         console.say(f"  {remark}")

@@ -6,6 +6,7 @@ import numpy as np
 
 from graycert._types import FloatArray, IntArray
 from graycert._validation import check_integer, check_probability, check_seed
+from graycert.data.arrays import GraphArrays
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -38,9 +39,13 @@ def noisy_features(num_nodes: int = NUM_NODES, *, informative: float = INFORMATI
         >>> noisy_features(60).num_nodes
         60
     """
-    import torch
-    from torch_geometric.data import Data
+    from graycert.data.as_data import as_data
 
+    return as_data(noisy_arrays(num_nodes, informative=informative, seed=seed))
+
+
+def noisy_arrays(num_nodes: int = NUM_NODES, *, informative: float = INFORMATIVE, seed: int = 0) -> GraphArrays:
+    """Generate the same graph as arrays."""
     check_integer("num_nodes", num_nodes, at_least=NUM_CLASSES)
     check_probability("informative", informative)
     stream = np.random.PCG64(check_seed(seed))
@@ -50,10 +55,10 @@ def noisy_features(num_nodes: int = NUM_NODES, *, informative: float = INFORMATI
     likely = np.where(topics == said[:, None], _OFTEN, _SELDOM)
     features = (_uniform(stream, likely.size).reshape(likely.shape) < likely).astype(np.float32)
     edges = _edges(stream, labels)
-    return Data(
-        x=torch.from_numpy(features),
-        edge_index=torch.from_numpy(np.concatenate([edges, edges[::-1]], axis=1)),
-        y=torch.from_numpy(labels),
+    return GraphArrays(
+        x=features,
+        edge_index=np.concatenate([edges, edges[::-1]], axis=1),
+        y=labels,
     )
 
 

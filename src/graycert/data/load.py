@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch_geometric.data import Data
-
+from graycert.data.arrays import GraphArrays
 from graycert.data.catalogue import (
     CATALOGUE,
     EMBEDDED_NAME,
@@ -24,17 +23,19 @@ from graycert.data.description import is_description, read_description
 from graycert.data.directions import remark_on_directions
 from graycert.data.download import download_graph
 from graycert.data.edges_in_pieces import EdgeFile
-from graycert.data.generated import noisy_features
+from graycert.data.generated import noisy_arrays
 from graycert.data.npz_file import read_npz_graph
-from graycert.data.numbered import is_array_file, read_numbered
 from graycert.data.ogb_folder import is_ogb_folder, read_ogb_graph
+from graycert.data.on_disk import is_array_file
 from graycert.data.origin import remember
-from graycert.data.preparation import prepare_graph, prepare_with_edges
-from graycert.data.pt_file import read_saved_graph
+from graycert.data.preparation import STEPS, prepare_graph, prepare_with_edges
 from graycert.data.roots import search_folders
-from graycert.data.tables.options import TableOptions
-from graycert.data.tables.reading import TABLE_SUFFIXES, is_frame, is_table
+from graycert.data.tables.endings import TABLE_SUFFIXES, is_frame, is_table
+from graycert.data.tables.options import TABLE_OPTIONS, TableOptions
 from graycert.errors import InvalidFileError, InvalidParameterError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 _OBJECT_PREPARATION: Mapping[str, bool] = dict.fromkeys(PAPER_PREPARATION, False)
 _FILE_PREPARATION: Mapping[str, bool] = {**_OBJECT_PREPARATION, "coalesce": True}
@@ -64,7 +65,7 @@ def load_graph(
     coalesce: bool | None = None,
     largest_component: bool | None = None,
     binarize: bool | None = None,
-) -> Data:
+) -> "Data":
     """Load, check and prepare a graph.
 
     The last five options are those of :func:`graycert.data.prepare_graph`. Left at None, a named graph is prepared
@@ -117,33 +118,46 @@ def load_graph(
         >>> load_graph("wordnet_nouns").num_nodes
         9668
     """
+    said = {name: value for name, value in locals().items() if name != "graph"}
+    loaded = load_arrays(graph, **said)
+    if not isinstance(loaded, GraphArrays):
+        return loaded
+    from graycert.data.as_data import as_data
+
+    return as_data(loaded)
+
+
+def load_arrays(
+    graph: Any, /, *, nodes: Any = None, data_root: str | os.PathLike[str] | None = None, **said: Any
+) -> "GraphArrays | Data":
+    """Load, check and prepare a graph without loading torch, for what calls no model.
+
+    Args:
+        graph: See `load_graph`, as all others.
+        nodes: See there.
+        data_root: See there.
+        said: See there; what is None is not said.
+
+    Returns:
+        What `load_graph` returns, as arrays; a ``Data`` where one was handed in, or lies in a file.
+
+    Raises:
+        InvalidFileError: As `load_graph`.
+        InvalidParameterError: As `load_graph`.
+    """
+    unknown = set(said) - {*TABLE_OPTIONS, *STEPS}
+    if unknown:
+        raise TypeError(f"load_arrays() got unexpected arguments: {', '.join(sorted(unknown))}")
     if is_description(graph):
-        given = {name: value for name, value in locals().items() if name != "graph" and value is not None}
+        given = {"nodes": nodes, "data_root": data_root, **said}
         described = read_description(Path(graph).expanduser())
-        return load_graph(described.pop("graph"), **{**described, **given})
-    tables = TableOptions.of(
-        label=label,
-        source=source,
-        target=target,
-        id=id,
-        class_names=class_names,
-        split_column=split_column,
-        one_hot=one_hot,
-        fill=fill,
-        drop=drop,
-        separator=separator,
-    )
-    chosen = {
-        "undirected": undirected,
-        "drop_self_loops": drop_self_loops,
-        "coalesce": coalesce,
-        "largest_component": largest_component,
-        "binarize": binarize,
-    }
-    said = {option: bool(value) for option, value in chosen.items() if value is not None}
+        merged = {**described, **{name: value for name, value in given.items() if value is not None}}
+        return load_arrays(merged.pop("graph"), **merged)
+    tables = TableOptions.of(**{name: said.get(name) for name in TABLE_OPTIONS})
+    steps = {name: bool(said[name]) for name in STEPS if said.get(name) is not None}
     found = _found(graph, nodes, data_root, tables)
-    options = {**found.preparation, **said}
-    if options["undirected"] and coalesce is None:
+    options = {**found.preparation, **steps}
+    if options["undirected"] and "coalesce" not in steps:
         options["coalesce"] = True
     edges = found.edges
     if edges is None:
@@ -151,13 +165,13 @@ def load_graph(
     else:
         data = _checked(found.origin, partial(prepare_with_edges, found.data, edges, **options))
     if not options["undirected"]:
-        remark_on_directions(data, asked="undirected" in said)
+        remark_on_directions(data, asked="undirected" in steps)
     data.graph_name, data.graph_source = found.name, found.origin
-    if not isinstance(graph, Data):
+    if found.remembered:
         of_tables = tables.stored()
         if is_array_file(tables.label):
             of_tables["label"] = str(Path(str(tables.label)).expanduser().resolve())
-        remember(data, source=found.place, nodes=nodes, options={**of_tables, **said})
+        remember(data, source=found.place, nodes=nodes, options={**of_tables, **steps})
     return data
 
 
@@ -172,14 +186,16 @@ class _Found:
         preparation: What is done to it unless something else is said.
         place: By what it can be loaded again, or None.
         edges: Its edges, if they are still to be read.
+        remembered: Whether the graph is to say by what it can be loaded again; a ``Data`` says what it did before.
     """
 
-    data: Data
+    data: Any
     name: str
     origin: str
     preparation: Mapping[str, bool]
     place: str | None = None
     edges: EdgeFile | None = None
+    remembered: bool = True
 
 
 def _found(graph: Any, nodes: Any, data_root: str | os.PathLike[str] | None, tables: TableOptions) -> _Found:
@@ -210,6 +226,7 @@ def _found(graph: Any, nodes: Any, data_root: str | os.PathLike[str] | None, tab
         name=str(graph.get("graph_name") or "user graph"),
         origin=str(graph.get("graph_source") or "Data object"),
         preparation=_OBJECT_PREPARATION,
+        remembered=False,
     )
 
 
@@ -239,6 +256,8 @@ def _in_pieces(
         _refuse_table_options(tables, f"'{path}'")
         data, edges = read_ogb_graph(path)
     else:
+        from graycert.data.numbered import read_numbered
+
         data, edges = read_numbered(path, _table_argument(nodes), tables)
     return _Found(data=data, name=name, origin=str(path), preparation=defaults, place=place, edges=edges)
 
@@ -253,7 +272,7 @@ def _generated(nodes: Any, tables: TableOptions) -> _Found:
         raise InvalidParameterError(f"`nodes` belongs to an edge table, but {entry.name} is generated. Leave it out.")
     _refuse_table_options(tables, f"{entry.name}, which is generated")
     return _Found(
-        data=noisy_features(),
+        data=noisy_arrays(),
         name=entry.name,
         origin=entry.source,
         preparation=entry.preparation,
@@ -329,17 +348,17 @@ def _refuse_table_options(tables: TableOptions, what: str) -> None:
         )
 
 
-def _read_checked(path: Path, nodes: Any, tables: TableOptions) -> Data:
+def _read_checked(path: Path, nodes: Any, tables: TableOptions) -> Any:
     data = _reader(path, nodes, tables)(path)
 
-    def checked() -> Data:
+    def checked() -> Any:
         validate_data(data, need_features=False)
         return data
 
     return _checked(str(path), checked)
 
 
-def _checked(path: str, make: Callable[[], Data]) -> Data:
+def _checked(path: str, make: Callable[[], Any]) -> Any:
     """Blame a file for a graph that is none."""
     try:
         return make()
@@ -347,7 +366,7 @@ def _checked(path: str, make: Callable[[], Data]) -> Data:
         raise InvalidFileError(f"'{path}' holds no valid graph: {error}") from error
 
 
-def _reader(path: Path, nodes: Any, tables: TableOptions) -> Callable[[Path], Data]:
+def _reader(path: Path, nodes: Any, tables: TableOptions) -> Callable[[Path], Any]:
     """Choose by the ending of the name, after checking that there is such a file."""
     ending = path.suffix.lower()
     if ending in _PICKLE_SUFFIXES:
@@ -369,6 +388,8 @@ def _reader(path: Path, nodes: Any, tables: TableOptions) -> Callable[[Path], Da
     if ending == ".npz":
         return read_npz_graph
     if ending in _SAVED_SUFFIXES:
+        from graycert.data.pt_file import read_saved_graph
+
         return read_saved_graph
     raise InvalidFileError(
         f"'{path}' must end in .npz, {', '.join(_SAVED_SUFFIXES)}, .graphml or {', '.join(TABLE_SUFFIXES)}. "

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
-import torch
-from torch_geometric.data import Data
 
+from graycert.data.arrays import GraphArrays
 from graycert.data.npz_file import weights_left_out
 from graycert.data.tables.graph import graph_of_tables
 from graycert.data.tables.options import TableOptions
@@ -27,7 +26,7 @@ def is_matrix(value: object) -> bool:
     return bool(sp.issparse(value))
 
 
-def graph_of_network(network: Any, options: TableOptions) -> Data:
+def graph_of_network(network: Any, options: TableOptions) -> GraphArrays:
     """Return a networkx graph: attributes of nodes are read as columns of a node table, whose ids are the nodes.
 
     Raises:
@@ -50,7 +49,7 @@ def graph_of_network(network: Any, options: TableOptions) -> Data:
     return graph_of_tables(pa.table(edges), nodes, dataclasses.replace(options, id=key))
 
 
-def read_graphml(path: Path, options: TableOptions) -> Data:
+def read_graphml(path: Path, options: TableOptions) -> GraphArrays:
     """Read a GraphML file; ``is_undirected`` says whether its edges go both ways.
 
     Raises:
@@ -69,7 +68,7 @@ def read_graphml(path: Path, options: TableOptions) -> Data:
     return data
 
 
-def graph_of_matrix(matrix: Any) -> Data:
+def graph_of_matrix(matrix: Any) -> GraphArrays:
     """Return the graph of a square matrix: an entry other than 0 in row w and column v is an edge from w to v.
 
     Raises:
@@ -83,7 +82,7 @@ def graph_of_matrix(matrix: Any) -> Data:
     entries.sum_duplicates()
     kept = entries.data != 0
     pairs = np.stack([entries.row[kept], entries.col[kept]]).astype(np.int64)
-    data = Data(edge_index=torch.from_numpy(pairs), num_nodes=int(matrix.shape[0]))
+    data = GraphArrays(edge_index=pairs, num_nodes=int(matrix.shape[0]))
     data.preparation = weights_left_out(entries.data[kept])
     return data
 

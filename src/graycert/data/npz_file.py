@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data
 
+from graycert.data.arrays import GraphArrays
 from graycert.errors import InvalidFileError
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -24,7 +23,7 @@ LAYOUTS = (
 )
 
 
-def read_npz_graph(path: Path) -> Data:
+def read_npz_graph(path: Path) -> GraphArrays:
     """Read a graph; an entry A[w, v] != 0 is an edge from w to v.
 
     Layouts, by their keys (more keys are ignored):
@@ -99,7 +98,7 @@ def _corrupted(path: Path, detail: str) -> str:
     )
 
 
-def _build(arrays: Arrays) -> Data:
+def _build(arrays: Arrays) -> GraphArrays:
     if "adj_indptr" in arrays:
         return _from_csr(arrays)
     if "A" in arrays:
@@ -113,7 +112,7 @@ def _build(arrays: Arrays) -> Data:
     raise InvalidFileError(f"it has the keys {', '.join(sorted(arrays)) or '(none)'}. Needed: {LAYOUTS}.")
 
 
-def _from_csr(arrays: Arrays) -> Data:
+def _from_csr(arrays: Arrays) -> GraphArrays:
     adjacency = _csr(arrays, "adj")
     num_nodes = adjacency.shape[0]
     if adjacency.shape[1] != num_nodes:
@@ -157,7 +156,7 @@ def _csr(arrays: Arrays, prefix: str) -> sp.csr_array:
     return matrix
 
 
-def _from_index_pairs(arrays: Arrays) -> Data:
+def _from_index_pairs(arrays: Arrays) -> GraphArrays:
     if "y" not in arrays:
         raise InvalidFileError("the key y is missing: it says how many nodes there are (-1 = label unknown).")
     num_nodes = arrays["y"].size
@@ -190,7 +189,7 @@ def _features_of_pairs(features: NDArray[Any], num_nodes: int) -> NDArray[Any]:
     return dense
 
 
-def _from_edge_rows(arrays: Arrays) -> Data:
+def _from_edge_rows(arrays: Arrays) -> GraphArrays:
     missing = [name for name in ("node_features", "node_labels") if name not in arrays]
     if missing:
         raise InvalidFileError(f"the key {missing[0]} is missing.")
@@ -203,7 +202,7 @@ def _from_edge_rows(arrays: Arrays) -> Data:
     return data
 
 
-def _from_edge_index(arrays: Arrays) -> Data:
+def _from_edge_index(arrays: Arrays) -> GraphArrays:
     sizes = [arrays[name].shape[0] for name in ("x", "y") if name in arrays and arrays[name].ndim]
     if not sizes:
         raise InvalidFileError("the key x or y is missing: one of them says how many nodes there are.")
@@ -220,11 +219,11 @@ def _from_edge_index(arrays: Arrays) -> Data:
                     f"`{name}` must be boolean of shape ({sizes[0]},), got dtype {arrays[name].dtype} and shape "
                     f"{arrays[name].shape}."
                 )
-            data[name] = torch.from_numpy(arrays[name])
+            data[name] = arrays[name]
     return data
 
 
-def _from_matrix(arrays: Arrays) -> Data:
+def _from_matrix(arrays: Arrays) -> GraphArrays:
     kind = arrays["format"].item() if arrays["format"].ndim == 0 else b""
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
     if kind == "csr":
@@ -232,7 +231,7 @@ def _from_matrix(arrays: Arrays) -> Data:
     if kind == "csc":  # the transposed matrix in CSR form
         shape = arrays["shape"][::-1]
         data = _from_csr({**{f"adj_{name}": array for name, array in arrays.items()}, "adj_shape": shape})
-        data.edge_index = data.edge_index.flip(0)
+        data.edge_index = np.ascontiguousarray(data.edge_index[::-1])
         return data
     if kind == "coo" and arrays.get("row") is not None and arrays.get("col") is not None:
         pairs, shape = _pairs("row, col", np.stack([arrays["row"], arrays["col"]])), arrays["shape"]
@@ -256,8 +255,8 @@ def _pairs(name: str, pairs: NDArray[Any]) -> NDArray[np.int64]:
     return pairs.astype(np.int64)
 
 
-def _graph(pairs: NDArray[Any], num_nodes: int) -> Data:
-    return Data(edge_index=torch.from_numpy(np.ascontiguousarray(pairs, dtype=np.int64)), num_nodes=num_nodes)
+def _graph(pairs: NDArray[Any], num_nodes: int) -> GraphArrays:
+    return GraphArrays(edge_index=np.ascontiguousarray(pairs, dtype=np.int64), num_nodes=num_nodes)
 
 
 def weights_left_out(values: NDArray[Any]) -> list[str]:
@@ -266,21 +265,21 @@ def weights_left_out(values: NDArray[Any]) -> list[str]:
     return [f"left out weights of edges: {other:,} entries of the adjacency are neither 0 nor 1"] if other else []
 
 
-def _set_features(data: Data, features: NDArray[Any], num_nodes: int) -> None:
+def _set_features(data: GraphArrays, features: NDArray[Any], num_nodes: int) -> None:
     if features.dtype.kind not in "biuf" or features.ndim != 2 or features.shape[0] != num_nodes:
         raise InvalidFileError(
             f"the features must be numbers of shape ({num_nodes}, num_features), got dtype {features.dtype} "
             f"and shape {features.shape}."
         )
-    data.x = torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32))
+    data.x = np.ascontiguousarray(features, dtype=np.float32)
 
 
-def _set_labels(data: Data, name: str, labels: NDArray[Any], num_nodes: int) -> None:
+def _set_labels(data: GraphArrays, name: str, labels: NDArray[Any], num_nodes: int) -> None:
     if labels.dtype.kind not in "iu" or labels.shape != (num_nodes,):
         raise InvalidFileError(
             f"`{name}` must be integers of shape ({num_nodes},), got dtype {labels.dtype} and shape {labels.shape}."
         )
-    data.y = torch.from_numpy(labels.astype(np.int64))
+    data.y = labels.astype(np.int64)
 
 
 def _first_bad(values: NDArray[Any]) -> str:

@@ -9,29 +9,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data
 
+from graycert.data.arrays import GraphArrays
 from graycert.data.edges_in_pieces import EdgeFile
-from graycert.data.on_disk import features_of_file, whole_numbers_of_file
+from graycert.data.on_disk import SUFFIX, features_of_file, is_array_file, whole_numbers_of_file
 from graycert.data.tables.columns import find_ends
 from graycert.data.tables.findings import Findings
 from graycert.data.tables.options import TableOptions
 from graycert.data.tables.table import made_table
 from graycert.errors import InvalidFileError, InvalidParameterError
 
-SUFFIX = ".npy"
 _ROWS = 2**20  # edges at a time
 _OWN = ("source", "target", "label", "class_names", "separator")
 
 
-def is_array_file(value: object) -> bool:
-    """Say whether the name of a file is that of an array of NumPy."""
-    return isinstance(value, str | Path) and str(value).lower().endswith(SUFFIX)
-
-
-def read_numbered(edges: Path, features: Path, options: TableOptions) -> tuple[Data, EdgeFile]:
+def read_numbered(edges: Path, features: Path, options: TableOptions) -> tuple[GraphArrays, EdgeFile]:
     """Return features and labels, and the edges still to be read.
 
     Args:
@@ -51,14 +44,14 @@ def read_numbered(edges: Path, features: Path, options: TableOptions) -> tuple[D
                 "Leave it out."
             )
     x = features_of_file(features)
-    data = Data(x=torch.from_numpy(x))
+    data = GraphArrays(x=x)
     if options.label:
         if not is_array_file(options.label):
             raise InvalidParameterError(
                 f"`label` must be a {SUFFIX} file with a class number per node where `nodes` is one, got "
                 f"{options.label!r}."
             )
-        data.y = torch.from_numpy(whole_numbers_of_file(Path(options.label).expanduser()))
+        data.y = whole_numbers_of_file(Path(options.label).expanduser())
     if options.class_names:
         data.class_names = list(options.class_names)
     ends, remarks = _ends(edges, options)

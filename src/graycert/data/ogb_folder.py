@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data
 
+from graycert.data.arrays import GraphArrays
 from graycert.data.edges_in_pieces import EdgeFile
 from graycert.data.on_disk import features_of_file, new_array
 from graycert.errors import InvalidFileError
@@ -28,7 +27,7 @@ def is_ogb_folder(path: Path) -> bool:
     return (path / "raw" / "edge.csv.gz").is_file()
 
 
-def read_ogb_graph(folder: Path) -> tuple[Data, EdgeFile]:
+def read_ogb_graph(folder: Path) -> tuple[GraphArrays, EdgeFile]:
     """Read ``folder/raw/*.csv.gz`` in pieces and, as masks, the published split in ``folder/split/*`` if there.
 
     Features are taken from ``raw/node-feat.npy`` if there is one, mapped rather than loaded; OGB publishes a text.
@@ -47,12 +46,12 @@ def read_ogb_graph(folder: Path) -> tuple[Data, EdgeFile]:
     for name, rows in ((mapped.name, features.shape[0]), ("node-label.csv.gz", labels.shape[0])):
         if rows != num_nodes:
             raise InvalidFileError(f"'{raw / name}' must have {num_nodes} rows, got {rows}. Download the graph again.")
-    data = Data(x=torch.from_numpy(features), y=torch.from_numpy(labels[:, 0].copy()))
+    data = GraphArrays(x=features, y=labels[:, 0].copy())
     for path in sorted(folder.glob("split/*/*.csv.gz")):
         mask_name = _SPLIT_MASKS.get(path.name.removesuffix(".csv.gz"))
         if mask_name is not None and mask_name not in data:
-            mask = torch.zeros(num_nodes, dtype=torch.bool)
-            mask[torch.from_numpy(_indices(path, num_nodes))] = True
+            mask = np.zeros(num_nodes, dtype=np.bool_)
+            mask[_indices(path, num_nodes)] = True
             data[mask_name] = mask
 
     def read() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:

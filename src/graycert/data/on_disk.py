@@ -10,10 +10,16 @@ from numpy.typing import NDArray
 
 from graycert.errors import InvalidFileError
 
+SUFFIX = ".npy"
 ON_DISK_FROM = 2**28
 """Bytes from which an array that is made while a graph is loaded lies in a temporary file."""
 
 _PIECE = 2**24  # bytes that are worked on at a time
+
+
+def is_array_file(value: object) -> bool:
+    """Say whether the name of a file is that of an array of NumPy."""
+    return isinstance(value, str | Path) and str(value).lower().endswith(SUFFIX)
 
 
 def new_array(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:

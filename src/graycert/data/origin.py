@@ -4,12 +4,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from torch_geometric.data import Data
-
 ATTRIBUTE = "graph_record"
 
 
-def remember(data: Data, *, source: str | None, nodes: Any, options: Mapping[str, Any]) -> None:
+def remember(data: Any, *, source: str | None, nodes: Any, options: Mapping[str, Any]) -> None:
     """Note by which call of `load_graph` the graph can be loaded again.
 
     Args:
@@ -25,7 +23,7 @@ def remember(data: Data, *, source: str | None, nodes: Any, options: Mapping[str
     data[ATTRIBUTE] = record
 
 
-def remember_step(data: Data, before: Data, options: Mapping[str, bool]) -> None:
+def remember_step(data: Any, before: Any, options: Mapping[str, bool]) -> None:
     """Note that the graph was made from another one by `prepare_graph` with these options."""
     record = dict(before.get(ATTRIBUTE) or {})
     if any(options.values()):
@@ -34,7 +32,7 @@ def remember_step(data: Data, before: Data, options: Mapping[str, bool]) -> None
         data[ATTRIBUTE] = record
 
 
-def forget(data: Data) -> None:
+def forget(data: Any) -> None:
     """Note that the graph cannot be made again by loading and preparing alone."""
     if data.get(ATTRIBUTE) is not None:
         del data[ATTRIBUTE]

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from graycert.data.tables.findings import Findings, in_rows, listed, option
 from graycert.data.tables.options import TableOptions
@@ -42,7 +40,7 @@ class _Numbers:
 
 def features_of(
     table: Table, columns: Sequence[str], options: TableOptions, node_ids: list[str], findings: Findings
-) -> Tensor | None:
+) -> NDArray[np.float32] | None:
     """Return the features, float32, shape (num_rows, num_features), or None if there are none or with problems."""
     before = len(findings.problems)
     blocks: list[tuple[list[str], NDArray[np.float32]]] = []
@@ -67,14 +65,14 @@ def features_of(
     return _joined(table.num_rows, [block for _, block in blocks])
 
 
-def _joined(num_rows: int, blocks: list[NDArray[np.float32]]) -> Tensor:
+def _joined(num_rows: int, blocks: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     x = np.empty((num_rows, sum(1 if block.ndim == 1 else block.shape[1] for block in blocks)), dtype=np.float32)
     place = 0
     for block in blocks:
         width = 1 if block.ndim == 1 else block.shape[1]
         x[:, place : place + width] = block.reshape(num_rows, width)
         place += width
-    return torch.from_numpy(x)
+    return x
 
 
 def _numbers(column: pa.ChunkedArray, name: str, truths: list[str]) -> _Numbers:

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
-from torch_geometric.data import Data
 
+from graycert.data.arrays import GraphArrays
 from graycert.data.tables.columns import check_named, find_ends, find_id, find_label, find_split, refuse_edge_as_header
 from graycert.data.tables.features import features_of
 from graycert.data.tables.findings import Findings, in_rows, listed, option
@@ -18,7 +17,7 @@ from graycert.data.tables.split_column import MASKS, masks_of_column, masks_of_c
 from graycert.data.tables.table import Table, is_nameless, leave_out_nameless
 
 
-def graph_of_tables(edges: Any, nodes: Any = None, options: TableOptions | None = None) -> Data:
+def graph_of_tables(edges: Any, nodes: Any = None, options: TableOptions | None = None) -> GraphArrays:
     """Read an edge table and, for anything that needs features, a node table.
 
     Node ids are texts, also ``NA`` and ``007``, and are kept as ``data.node_ids``; the nodes have the order of the node
@@ -43,11 +42,11 @@ def graph_of_tables(edges: Any, nodes: Any = None, options: TableOptions | None 
     if node_table is None:
         _refuse_foreign_options(options, findings)
         findings.require()
-        data = Data()
+        data = GraphArrays()
         if ends is not None:
             data.node_ids, pairs = _first_mentions(*ends)
             data.num_nodes = len(data.node_ids)
-            data.edge_index = torch.from_numpy(pairs)
+            data.edge_index = pairs
             if not data.num_nodes:
                 findings.problems.append(f"{edge_table.name} must name at least one node, got no edges.")
     else:
@@ -108,7 +107,7 @@ def _first_mentions(sources: pa.ChunkedArray, targets: pa.ChunkedArray) -> tuple
     return encoded.dictionary.to_pylist(), np.ascontiguousarray(pairs)
 
 
-def _nodes(table: Table, ends: Ends | None, options: TableOptions, findings: Findings) -> Data:
+def _nodes(table: Table, ends: Ends | None, options: TableOptions, findings: Findings) -> GraphArrays:
     """Return everything but the edges; without ``node_ids`` if it is a problem where these are."""
     check_named(table, "drop", options.drop, findings)
     check_named(table, "one_hot", options.one_hot, findings)
@@ -121,9 +120,9 @@ def _nodes(table: Table, ends: Ends | None, options: TableOptions, findings: Fin
     taken = [name for name in (options.label, options.split_column, *options.one_hot, *MASKS) if name]
     id_column = find_id(kept, options.id, ends=ends or (), taken=taken, findings=findings)
     if id_column is None:
-        return Data()
+        return GraphArrays()
     node_ids = _ids(kept, id_column, findings)
-    data = Data(num_nodes=len(node_ids))
+    data = GraphArrays(num_nodes=len(node_ids))
     data.node_ids = node_ids
     label = find_label(kept, options.label, taken=[id_column, *taken], findings=findings)
     split = find_split(kept, options.split_column, taken=[id_column, *filter(None, [label])], findings=findings)
@@ -184,7 +183,7 @@ def _ids(table: Table, column: str, findings: Findings) -> list[str]:
     return node_ids
 
 
-def _set_labels(data: Data, table: Table, label: str | None, options: TableOptions, findings: Findings) -> None:
+def _set_labels(data: GraphArrays, table: Table, label: str | None, options: TableOptions, findings: Findings) -> None:
     if label is None:
         if options.class_names:
             like = [name for name in table.columns if holds_only(table.texts(name), options.class_names)]
@@ -202,7 +201,7 @@ def _set_labels(data: Data, table: Table, label: str | None, options: TableOptio
             data.class_names = labels.class_names
 
 
-def _connect(data: Data, edges: Table, nodes: Table, ends: Ends, findings: Findings) -> None:
+def _connect(data: GraphArrays, edges: Table, nodes: Table, ends: Ends, findings: Findings) -> None:
     """Set the edges by the names of their ends, which must be nodes of the node table."""
     refuse_edge_as_header(edges, data.node_ids, findings)
     known = pa.array(data.node_ids, pa.string())
@@ -220,7 +219,7 @@ def _connect(data: Data, edges: Table, nodes: Table, ends: Ends, findings: Findi
         )
         return
     pairs = np.stack([np.asarray(place.to_numpy(), dtype=np.int64) for place in places])
-    data.edge_index = torch.from_numpy(pairs.reshape(2, len(ends[0])))
+    data.edge_index = pairs.reshape(2, len(ends[0]))
     named = np.zeros(data.num_nodes, dtype=np.bool_)
     named[pairs] = True
     alone = data.num_nodes - int(named.sum())

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
-from torch import Tensor
 
+from graycert._types import IntArray
 from graycert.data.tables.findings import Findings, listed, option
 from graycert.data.tables.table import Table
 
@@ -30,7 +29,7 @@ class Labels:
         class_names: Name of each class, or None where labels are numbers.
     """
 
-    y: Tensor
+    y: IntArray
     class_names: list[str] | None
 
 
@@ -62,7 +61,7 @@ def labels_of(table: Table, column: str, class_names: tuple[str, ...], findings:
         absent = [name for number, name in enumerate(names) if number not in set(number_of.values())]
         none = f"; no node is {listed(absent)}" if absent else ""
         findings.remarks.append(f"classes are numbered {how}: {told}{more}{none}")
-    return Labels(y=torch.from_numpy(y), class_names=names)
+    return Labels(y=y, class_names=names)
 
 
 def holds_only(texts: pa.ChunkedArray, class_names: tuple[str, ...]) -> bool:

@@ -20,20 +20,9 @@ from graycert.data.tables.separators import WORDS, find_separator, usual_separat
 from graycert.data.tables.table import Table, made_table
 from graycert.errors import InvalidFileError
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _HEAD = 1 << 18
 _BLOCK = 1 << 22
 _SAMPLED = 100
-
-
-def is_table(path: Path) -> bool:
-    """Say whether the name of the file is that of a table."""
-    return path.name.lower().endswith(TABLE_SUFFIXES)
-
-
-def is_frame(value: object) -> bool:
-    """Say whether it is a data frame: of pandas, or anything that exports an Arrow table."""
-    return hasattr(value, "__arrow_c_stream__") or (hasattr(value, "iloc") and hasattr(value, "columns"))
 
 
 def read_table(source: Any, *, called: str, separator: str | None, findings: Findings) -> Table:

@@ -2,9 +2,8 @@
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
-from torch import Tensor
 
+from graycert._types import BoolArray
 from graycert.data.tables.findings import Findings, in_rows, option
 from graycert.data.tables.table import Table
 
@@ -24,7 +23,7 @@ def says_split(texts: pa.ChunkedArray) -> bool:
     return bool(pc.all(pc.is_in(pc.utf8_lower(texts), value_set=_KNOWN)).as_py())
 
 
-def masks_of_column(table: Table, column: str, node_ids: list[str], findings: Findings) -> dict[str, Tensor]:
+def masks_of_column(table: Table, column: str, node_ids: list[str], findings: Findings) -> dict[str, BoolArray]:
     """Return PyG's three masks as a column says them, each bool, shape (num_rows,)."""
     words = pc.utf8_lower(table.texts(column))
     unknown = pc.invert(pc.is_in(words, value_set=_KNOWN)).to_numpy().nonzero()[0].tolist()
@@ -41,7 +40,7 @@ def masks_of_column(table: Table, column: str, node_ids: list[str], findings: Fi
     return masks
 
 
-def masks_of_columns(table: Table, findings: Findings) -> dict[str, Tensor]:
+def masks_of_columns(table: Table, findings: Findings) -> dict[str, BoolArray]:
     """Return the masks of columns called as PyG calls them."""
     masks = {}
     for name in MASKS:
@@ -59,11 +58,12 @@ def masks_of_columns(table: Table, findings: Findings) -> dict[str, Tensor]:
     return masks
 
 
-def counted(masks: dict[str, Tensor]) -> str:
+def counted(masks: dict[str, BoolArray]) -> str:
     """Return how many nodes each part has."""
     words = {"train_mask": "training", "val_mask": "validation", "test_mask": "test"}
     return ", ".join(f"{int(mask.sum()):,} {words[name]}" for name, mask in masks.items())
 
 
-def _mask(values: pa.ChunkedArray) -> Tensor:
-    return torch.from_numpy(values.to_numpy().copy())
+def _mask(values: pa.ChunkedArray) -> BoolArray:
+    mask: BoolArray = values.to_numpy().copy()
+    return mask
