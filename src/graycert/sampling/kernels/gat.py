@@ -88,19 +88,18 @@ def average_heads(tile: Float32Array, heads: int, channels: int) -> None:
 
 
 @bare
-def attend(
-    draw: Draw, low: int, rows: Int32Array, table: Float32Array, head: int, channels: int, output: Output
-) -> None:
+def attend(draw: Draw, low: int, num_rows: int, table: Float32Array, head: int, channels: int, output: Output) -> None:
     """Write the softmax-weighted sum of one head's values into its columns of the tile.
 
-    ``output.weights`` holds the score of the receiver itself, then that of each in-edge from ``low``, which come from
-    ``rows``; it is overwritten. The first columns of ``table`` (n, width, LANES) are the values.
+    ``output.weights`` holds the score of the receiver itself, then that of each in-edge from ``low``; it is
+    overwritten. ``output.senders`` holds their ``num_rows`` senders, then those that are likely to be next. The first
+    columns of ``table`` (n, width, LANES) are the values.
     """
     scores, best, total = output.weights, output.lanes[0], output.lanes[1]
     own = scores[0]
     for i in range(lanes_of(best)):
         best[i] = own[i]
-    for place in range(1, rows.size):
+    for place in range(1, num_rows):
         survives, score = draw.survives[low + place - 1], scores[place]
         for i in range(lanes_of(best)):
             value = score[i]
@@ -108,7 +107,7 @@ def attend(
     for i in range(lanes_of(own)):
         own[i] = exp(own[i] - best[i])
         total[i] = own[i]
-    for place in range(1, rows.size):
+    for place in range(1, num_rows):
         survives, score = draw.survives[low + place - 1], scores[place]
         for i in range(lanes_of(score)):
             value = exp(score[i] - best[i])
@@ -116,8 +115,8 @@ def attend(
             score[i] = value
             total[i] += value
     first = head * channels
-    upcoming = output.senders[: rows.size + AHEAD]
-    sum_rows(output.tile[first : first + channels], first, scores, table, upcoming, rows.size, None)
+    rows = output.senders[: num_rows + AHEAD]
+    sum_rows(output.tile[first : first + channels], first, scores, table, rows, num_rows, None)
     for c in range(first, first + channels):
         row = output.tile[c]
         for i in range(lanes_of(row)):
@@ -170,7 +169,7 @@ def later_layer(
                 for i in range(lanes_of(score)):
                     value = sender[i] + receiver[i]
                     score[i] = max(value, slope * value)
-            attend(draw, field.indptr[u], rows, table, h, channels, output)
+            attend(draw, field.indptr[u], rows.size, table, h, channels, output)
         if mean:
             average_heads(output.tile, heads, channels)
         finish(output, u)

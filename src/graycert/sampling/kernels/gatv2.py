@@ -43,7 +43,7 @@ def later_layer(
                     for i in range(lanes_of(score)):
                         value = sender[i] + receiver[i]
                         score[i] += factor * max(value, slope * value)
-            attend(draw, field.indptr[u], rows, table, h, channels, output)
+            attend(draw, field.indptr[u], rows.size, table, h, channels, output)
         if mean:
             average_heads(output.tile, heads, channels)
         finish(output, u)
