@@ -163,7 +163,7 @@ def _check_features(x: Any, num_nodes: int, kind: Any) -> None:
     # NaN and infinity survive a sum, which needs no memory; a sum of huge numbers may overflow, too
     with np.errstate(over="ignore", invalid="ignore"):
         is_finite = math.isfinite(x.sum().item())  # of a tensor that asks for gradients, float() warns
-    if not is_finite and not bool((finite := abs(x) < math.inf).all()):
+    if not is_finite and not bool((finite := np.isfinite(x) if isinstance(x, np.ndarray) else x.isfinite()).all()):
         node, column = (int(i) for i in np.argwhere(as_array(~finite))[0])
         raise InvalidParameterError(
             f"`data.x` must be finite, got {x[node, column].item()} at node {node}, column {column}. "
