@@ -79,8 +79,8 @@ def _ends(edges: Path, options: TableOptions) -> tuple[tuple[str, str], list[str
         raise InvalidFileError(f"'{edges}' must have columns of sources and targets.")
     if edges.suffix.lower() != ".parquet" and all(name.isdigit() for name in found):
         raise InvalidFileError(
-            f"'{edges}' must have a header row, got {', '.join(found)} in its first line: an edge, which would be "
-            "lost. Add the line source,target above it."
+            f"'{edges}' must have a header row, got {', '.join(found)} in its first line. If that is an edge, which "
+            "would be lost, add the line source,target above it; if not, give these columns other names."
         )
     return found, findings.remarks
 
