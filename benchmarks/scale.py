@@ -1,11 +1,13 @@
 """How time and memory of a certification grow with the graph: generated graphs with the degree law of ogbn-arxiv.
 
-Every node is certified with 100 + 200 draws under a memory budget; exponents are fitted over the sizes, with their
-standard errors. Each size is a process of its own, and so is each peak.
+Every node is certified with 100 + 200 draws under a memory budget. Then draws alone are timed with the same number of
+them side by side at every size, whatever memory that takes: so nothing but the graph differs. Exponents are fitted over
+the sizes, with their standard errors. Each size is a process of its own, and so is each peak.
 Usage: python benchmarks/scale.py [--edges 100000 1000000] [--memory GIB] [--bound multiplicative] [--json FILE]
 """
 
 import argparse
+import dataclasses
 import json
 import subprocess
 import sys
@@ -21,12 +23,15 @@ import torch
 import graycert
 from graycert.blocks.planned_memory import PlannedMemory
 from graycert.problem import Problem
+from graycert.sampling import Purpose, choose_engine
 from hub_graph import EDGES_PER_NODE, hub_graph
 from machine import peak_mib
 
 SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
 THREAT = graycert.NodeFeatureThreat(min_distance=1)
 DRAWS = (25, 50, 100, 200)
+SIDE_BY_SIDE = (16, 4)
+BEYOND_CACHES = 900_000  # directed edges from which on hidden rows of 16 draws take more than any cache
 Record = dict[str, Any]
 
 
@@ -69,6 +74,31 @@ def measured(num_edges: int, *, memory: int, bound: str, num_draws: int) -> Reco
     }
 
 
+def drawn(num_edges: int, *, side_by_side: int, rounds: int = 3) -> Record:
+    """Draw for every node of a graph of about so many directed edges in this process, and nothing else."""
+    torch.set_num_threads(1)
+    data = hub_graph(int(num_edges / (2 * EDGES_PER_NODE)))
+    model = graycert.build_model("gcn", data, skip=False, seed=0).eval()
+    everyone = np.arange(data.num_nodes)
+    engine: Any = choose_engine(model, data, everyone, smoothing=SMOOTHING, num_layers=2, memory=2**40)
+    engine = dataclasses.replace(engine, lanes=(side_by_side,))
+    number = 6 * side_by_side
+    engine.votes(0, Purpose.ESTIMATION, num_samples=side_by_side)
+    spent = []
+    for _ in range(rounds):
+        started = time.process_time()
+        engine.votes(0, Purpose.ESTIMATION, num_samples=number)
+        spent.append(time.process_time() - started)
+    edges = data.edge_index.size(1)
+    each = min(spent) / (number * (data.num_nodes + edges))
+    return {
+        "edges": edges,
+        "side_by_side": side_by_side,
+        "draw_seconds": min(spent) / number,
+        "nanoseconds": 1e9 * each,
+    }
+
+
 def exponent(sizes: list[float], costs: list[float]) -> tuple[float, float]:
     """Return the slope of log cost over log size, and its standard error; no error from two points."""
     x, y = np.log(sizes), np.log(costs)
@@ -86,31 +116,45 @@ def main() -> None:
     parser.add_argument("--memory", type=float, default=1.0, help="budget in GiB")
     parser.add_argument("--bound", default="multiplicative", choices=("auto", "multiplicative"))
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--here", type=int, nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--here", nargs="+", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     memory = int(asked.memory * 2**30)
     if asked.here is not None:
-        print(json.dumps(measured(asked.here[0], memory=memory, bound=asked.bound, num_draws=asked.here[1])))
+        num_edges, num_draws, *alone = asked.here
+        if alone:
+            print(json.dumps(drawn(num_edges, side_by_side=alone[0])))
+        else:
+            print(json.dumps(measured(num_edges, memory=memory, bound=asked.bound, num_draws=num_draws)))
         return
-    jobs = [(edges, 100) for edges in asked.edges] + [(asked.edges[len(asked.edges) // 2], draws) for draws in DRAWS]
-    records = []
-    for edges, draws in jobs:
+
+    def found(*job: int) -> Record:
         words = [sys.executable, __file__, "--memory", str(asked.memory), "--bound", asked.bound]
         with tempfile.TemporaryFile("w+") as out:
-            subprocess.run([*words, "--here", str(edges), str(draws)], stdout=out, check=True)
+            subprocess.run([*words, "--here", *map(str, job)], stdout=out, check=True)
             out.seek(0)
-            records.append(json.loads(out.read().splitlines()[-1]))
-        print(", ".join(f"{name} {value:,.5g}" for name, value in records[-1].items()), flush=True)
-    grown, drawn = records[: len(asked.edges)], records[len(asked.edges) :]
-    for what, size, cost, among in (
+            record: Record = json.loads(out.read().splitlines()[-1])
+        print(", ".join(f"{name} {value:,.5g}" for name, value in record.items()), flush=True)
+        return record
+
+    grown = [found(edges, 100) for edges in asked.edges]
+    more = [found(asked.edges[len(asked.edges) // 2], draws) for draws in DRAWS]
+    alone = {width: [found(edges, 0, width) for edges in asked.edges] for width in SIDE_BY_SIDE}
+    fits = [
         ("draws against edges", "edges", "draws_seconds", grown),
         ("bounds against entries of fields", "field_entries", "bounds_seconds", grown),
-        ("draws against number of draws", "draws", "draws_seconds", drawn),
-    ):
+        ("draws against number of draws", "draws", "draws_seconds", more),
+    ]
+    for width, records in alone.items():
+        large = [each for each in records if each["edges"] >= BEYOND_CACHES]
+        fits.append((f"draws alone, {width} side by side, against edges", "edges", "draw_seconds", records))
+        if len(large) > 1:
+            fits.append((f"the same from {large[0]['edges']:,} edges on", "edges", "draw_seconds", large))
+    for what, size, cost, among in fits:
         slope, error = exponent([each[size] for each in among], [each[cost] for each in among])
         print(f"{what}: exponent {slope:.2f} ± {error:.2f}", flush=True)
     if asked.json:
-        asked.json.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+        everything = [*grown, *more, *(each for records in alone.values() for each in records)]
+        asked.json.write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
