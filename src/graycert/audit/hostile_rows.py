@@ -7,7 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-_ROWS = 2**16  # of the features that are looked at together
+_ROWS = 2**12  # of the features that are looked at together: they stay in the cache
 _STEP = 0.01  # how far "just beyond" a column's range is, of the range
 
 
@@ -32,8 +32,10 @@ class HostileRows:
     @classmethod
     def of(cls, x: Tensor, generator: torch.Generator) -> "HostileRows":
         """Look at the features."""
-        binary = all(bool(((some == 0) | (some == 1)).all()) for some in x.split(_ROWS))  # type: ignore[no-untyped-call]
-        return cls(x, x.amin(dim=0), x.amax(dim=0), binary, generator)
+        low, high = x.amin(dim=0), x.amax(dim=0)
+        binary = bool((low >= 0).all() and (high <= 1).all())  # most features that are not are known by this
+        binary = binary and all(bool((some == some.square()).all()) for some in x.split(_ROWS))  # type: ignore[no-untyped-call]
+        return cls(x, low, high, binary, generator)
 
     def rows(self, kind: str, clean: Tensor) -> Tensor:
         """Return a hostile row of one kind for each row, shape as ``clean``."""

@@ -37,7 +37,6 @@ from graycert.sampling import evaluation_mode
 from graycert.sampling.messages import messages_in_parts
 from graycert.sampling.recognition import is_recognised
 from graycert.sampling.voting import ablation_row, check_scores
-from graycert.sampling.whole_pass import takes_much
 
 DEFAULT_NUM_DRAWS = 15
 """Draws of the leak test."""
@@ -76,14 +75,14 @@ def audit_model(
        bit for bit: on parts of the graph with the features that they have, on the graph, and with blocks of hostile
        nodes that together separate every node from every other.
 
-    Of a chain of well-known layers the last two need less, and where one pass over the graph would take more than 256
-    MiB, all of it is executed on parts of the graph: what such layers do is read off them, is the same on
-    every graph, and is what the engine relies on (`graycert.sampling.recognition`). Any other model is called on the
-    whole graph, however large. A refusal shows the smallest pair of nodes and values that
-    was found. The audit can prove that Lemma 1 fails; for a foreign module it cannot prove in general that it holds.
-    What it cannot see: what was computed from the features beforehand and kept as a constant (z-scores, propagated
-    features beside the given ones), edges chosen by features, a token taken from the features in a way other than their
-    mean, and what a model does only for features or graphs that nobody tried. See `docs/soundness.md`.
+    Of a chain of well-known layers the last two need less, and all of it is executed on parts of the graph: what such
+    layers do is read off them, is the same on every graph, and is what the engine relies on
+    (`graycert.sampling.recognition`). Any other model is called on the whole graph, however large. A refusal shows the
+    smallest pair of nodes and values that was found. The audit can prove that Lemma 1 fails; for a foreign module it
+    cannot prove in general that it holds. What it cannot see: what was computed from the features beforehand and kept
+    as a constant (z-scores, propagated features beside the given ones), edges chosen by features, a token taken from
+    the features in a way other than their mean, and what a model does only for features or graphs that nobody tried.
+    See `docs/soundness.md`.
 
     Args:
         model: ``forward(x, edge_index)`` -> class scores (num_nodes, num_classes).
@@ -174,7 +173,7 @@ def _audited(
     called, counting = private_copy(pristine), private_copy(pristine)
     in_parts = messages_in_parts if known else contextlib.nullcontext
     rows, edges = x, edge_index
-    if known and takes_much(pristine, x, num_edges=edge_index.size(1)):
+    if known:  # what such a chain does is the same function on every graph
         part = union_of_blocks(x, edge_index, num_hops=2, seed=0)
         rows, edges = part.x, part.edge_index
     with in_parts(called), in_parts(counting):
