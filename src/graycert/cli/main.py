@@ -25,7 +25,7 @@ from graycert.errors import GraycertError
 FAILED, WRONG_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _NEW_OBJECTS = 50_000  # between garbage collections
 
-SELDOM_USED = ("torch._dynamo", "torch.distributions", "torch.export", "torch_geometric.datasets")
+SELDOM_USED = ("torch._dynamo", "torch.distributions", "torch.export", "torch.onnx.ops", "torch_geometric.datasets")
 """What PyTorch and PyTorch Geometric import on loading: compiler, distributions, exporter, data sets; most of it."""
 
 _HELP = (
