@@ -53,7 +53,7 @@ def measured(num_edges: int, *, memory: int, bound: str, num_draws: int) -> Reco
         bound=bound,
         max_radius=20,
         seed=0,
-        execution=graycert.Execution(memory=memory, progress=False, backend="threads", workers=1),
+        execution=graycert.Execution(memory=memory, progress=False),
     )
     peak, spent = peak_mib(), time.perf_counter() - started
     problem = Problem.of(data, found.targets, setup=found.setup, model=model)
