@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graycert
-from graycert.blocks.cutting import WANTED, block_size, bytes_per_target, messages_of
+from graycert.blocks.cutting import WANTED, block_size, bytes_of_results, bytes_until_done, messages_of
 from graycert.graph import as_adjacency
 from graycert.problem import Problem
 from graycert.setup import Setup
@@ -47,39 +47,53 @@ def star(num_nodes=640):
 
 def test_fields_that_are_apart_are_cut_and_shared_ones_are_not():
     many = 1_000 * WANTED
-    assert block_size(problem(apart(many)), workers=1, memory=PLENTY) == 1_000
-    assert block_size(problem(star(many)), workers=1, memory=PLENTY) == many
+    assert block_size(problem(apart(many)), workers=1, memory=PLENTY, elsewhere=False) == 1_000
+    assert block_size(problem(star(many)), workers=1, memory=PLENTY, elsewhere=False) == many
 
 
 def test_few_targets_are_one_block():
-    assert block_size(problem(apart()), workers=1, memory=PLENTY) == 640
+    assert block_size(problem(apart()), workers=1, memory=PLENTY, elsewhere=False) == 640
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("graph", [apart, star])
+def test_every_worker_has_a_block(graph, elsewhere):
+    assert block_size(problem(graph()), workers=4, memory=PLENTY, elsewhere=elsewhere) <= 160
 
 
 @pytest.mark.parametrize("graph", [apart, star])
-def test_every_worker_has_a_block(graph):
-    assert block_size(problem(graph()), workers=4, memory=PLENTY) <= 160
-
-
-@pytest.mark.parametrize("graph", [apart, star])
-def test_blocks_fit_the_memory(graph):
+def test_results_of_a_block_fit_the_memory_of_another_process(graph):
     asked = problem(graph())
     for memory in (2**20, 2**22):
-        size = block_size(asked, workers=1, memory=memory)
-        assert size * bytes_per_target(asked) <= memory / 4
-    assert block_size(asked, workers=1, memory=1) == 1
+        size = block_size(asked, workers=1, memory=memory, elsewhere=True)
+        assert size * bytes_of_results(asked) <= memory / 4
+    assert block_size(asked, workers=1, memory=1, elsewhere=True) == 1
+
+
+def test_results_that_stay_here_do_not_cut_what_shares_hubs():
+    """Each block would draw the whole graph again, and all results lie in this process in the end."""
+    many = 1_000 * WANTED
+    assert block_size(problem(star(many)), workers=1, memory=1, elsewhere=False) == many
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_what_is_dropped_when_a_block_is_done_fits_the_memory(elsewhere):
+    asked = problem(star(), rule="event-aware")
+    size = block_size(asked, workers=1, memory=2**22, elsewhere=elsewhere)
+    assert size * bytes_until_done(asked) <= 2**20 < 640 * bytes_until_done(asked)
 
 
 def test_what_is_held_of_a_target_grows_with_what_is_asked():
-    usual = bytes_per_target(problem(random_graph()))
-    votes = bytes_per_target(problem(random_graph(), rule="event-aware"))
-    batches = bytes_per_target(problem(random_graph(), rule="sequential", draws=graycert.UntilDecided()))
-    assert votes >= usual + 2 * 1_000
-    assert batches > usual
+    assert bytes_until_done(problem(random_graph())) == 0
+    assert bytes_until_done(problem(random_graph(), rule="event-aware")) >= 2 * 1_000
+    assert bytes_until_done(problem(random_graph(), rule="sequential", draws=graycert.UntilDecided())) > 0
+    few, more = (problem(random_graph()).with_setup(max_radius=radius) for radius in (5, 50))
+    assert bytes_of_results(more) >= bytes_of_results(few) + 8 * 45
 
 
 def test_the_callers_size_is_taken():
-    assert block_size(problem(apart(), block_size=7), workers=2, memory=1) == 7
-    assert block_size(problem(apart(), block_size=7_000), workers=2, memory=1) == 640
+    assert block_size(problem(apart(), block_size=7), workers=2, memory=1, elsewhere=True) == 7
+    assert block_size(problem(apart(), block_size=7_000), workers=2, memory=1, elsewhere=True) == 640
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -43,6 +43,11 @@ class Crew:
     task: Task
     is_there: Callable[[], bool] = field(default=lambda: True)
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether they are other processes."""
+        return self.settings["backend"] in ("loky", "dask")
+
     def told(self, sent: Sent) -> dict[str, Any]:
         """Return what joblib is told, with what it hands out once."""
         if self.settings["backend"] != "dask":

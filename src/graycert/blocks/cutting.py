@@ -17,18 +17,23 @@ _CLASSES = 64  # as long as the model has not been called
 _FEWEST, _FEWEST_ALONE = 16, 1_000  # targets; a block costs a second or two, whatever is in it
 
 
-def block_size(problem: Problem, *, workers: int, memory: int) -> int:
+def block_size(problem: Problem, *, workers: int, memory: int, elsewhere: bool) -> int:
     """Return how many targets a block holds.
+
+    Results are collected where `certify` was called. There, small blocks save only what is dropped when a block is
+    done; and where hubs make every field the whole graph, each block draws it anew.
 
     Args:
         problem: The problem, prepared.
         workers: How many blocks are worked on at once.
         memory: Bytes for all of them.
+        elsewhere: Whether workers are other processes than the one that collects.
     """
     asked, size = problem.execution.block_size, problem.targets.size
     if asked is not None:
         return min(asked, size)
-    most = max(1, memory // workers // _PART // bytes_per_target(problem))
+    held = bytes_until_done(problem) + (bytes_of_results(problem) if elsewhere else 0)
+    most = max(1, memory // workers // _PART // held) if held else size
     fewest, wanted = -(-size // most), max(WANTED, 4 * workers)
     number = max(fewest, min(workers, size))
     limit, at_least = (_REPEATED, _FEWEST_ALONE) if workers == 1 else (_REPEATED_BY_WORKERS, _FEWEST)
@@ -40,17 +45,24 @@ def block_size(problem: Problem, *, workers: int, memory: int) -> int:
     return -(-size // number)
 
 
-def bytes_per_target(problem: Problem) -> int:
-    """Return about what is held of a target until its block is done: votes, bounds, single votes or batches."""
+def bytes_of_results(problem: Problem) -> int:
+    """Return about what the results of a target take: votes and bounds."""
+    return 8 * (4 * max(2, _classes(problem)) + 4 * (problem.setup.max_radius or 2_048) + 64)
+
+
+def bytes_until_done(problem: Problem) -> int:
+    """Return what is held of a target besides, until its block is done: single votes, or those of batches."""
     setup = problem.setup
-    names, labels = getattr(problem.data, "class_names", None), getattr(problem.data, "y", None)
-    classes = len(names) if names is not None else _CLASSES if labels is None else int(labels.max()) + 1
-    entries = 4 * max(2, classes) + 4 * (setup.max_radius or 2_048) + 64
     if isinstance(setup.draws, UntilDecided):
-        entries += 2 * classes * -(-setup.draws.max_estimation // setup.draws.batch)
-    elif isinstance(setup.draws, Draws) and setup.the_rule.needs == "predictions":
-        entries += 2 * setup.draws.num_estimation
-    return 8 * entries
+        return 16 * _classes(problem) * -(-setup.draws.max_estimation // setup.draws.batch)
+    if isinstance(setup.draws, Draws) and setup.the_rule.needs == "predictions":
+        return 16 * setup.draws.num_estimation
+    return 0
+
+
+def _classes(problem: Problem) -> int:
+    names, labels = getattr(problem.data, "class_names", None), getattr(problem.data, "y", None)
+    return len(names) if names is not None else _CLASSES if labels is None else int(labels.max()) + 1
 
 
 def messages(problem: Problem, size: int, *, most: int | None = None) -> int:

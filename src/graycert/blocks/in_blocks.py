@@ -40,7 +40,7 @@ def certified_in_blocks(problem: Problem) -> Outcome:
     with problem.phases("draws"), hired(asked) as crew:
         share = None if asked.memory is None else max(1, memory // crew.workers)
         problem = dataclasses.replace(problem, execution=dataclasses.replace(asked, memory=share))
-        size = block_size(problem, workers=crew.workers, memory=memory)
+        size = block_size(problem, workers=crew.workers, memory=memory, elsewhere=crew.elsewhere)
         with _folder(problem, size) as folder:
             size = size if folder is None else folder.size
             starts = enumerate(range(0, problem.targets.size, size))

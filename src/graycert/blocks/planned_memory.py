@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from graycert.blocks.cutting import bytes_per_target
+from graycert.blocks.cutting import bytes_of_results, bytes_until_done
 from graycert.bounds import PATH_BOUNDS
 from graycert.problem import Problem
 from graycert.sampling import evaluation_mode
@@ -57,7 +57,7 @@ class PlannedMemory:
             libraries=LIBRARIES,
             data=sum(int(each.nbytes) for each in tensors if each is not None),
             graph=_PER_EDGE * graph.num_edges + _PER_NODE * graph.num_nodes,
-            results=int(kept * bytes_per_target(problem) * problem.targets.size),
+            results=int(kept * (bytes_of_results(problem) + bytes_until_done(problem)) * problem.targets.size),
             whole_pass=_whole_pass(problem),
             drawing=drawing,
         )
