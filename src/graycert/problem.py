@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from graycert.audit import AuditReport
+    from graycert.smoothing.votes_so_far import VotesSoFar
 
 ENGINES = ("auto", "compiled", "torch")
 BACKENDS = ("threads", "processes", "dask")
@@ -39,13 +40,14 @@ class Execution:
             refuses other models; "torch" never compiles.
         batch_size: Draws per forward pass of a model without compiled kernels; default from a memory budget.
         memory: Bytes that drawing with compiled kernels may take, refused if they need more; default a quarter of what
-            the machine has free. What blocks of targets hold fits it, too. Votes do not depend on it.
+            the machine has free. What other processes hold of their blocks fits it, too. Votes do not depend on it.
         progress: Show a progress bar where it is seen: on a terminal, or in a notebook.
         say: Called with plain-words sentences before long work: what can be certified at best, and if kernels have to
             be compiled first. By default the latter is said where progress is shown, and the former only by a warning
             where nothing can be certified.
-        folder: Where finished blocks of targets are kept, so that the same call goes on after an interruption; it stays
-            until you delete it. A folder of another call is refused. Default: nothing is kept.
+        folder: Where finished blocks of targets, and votes while they are drawn, are kept, so that the same call goes
+            on after an interruption; it stays until you delete it. A folder of another call is refused. Default:
+            nothing is kept.
         block_size: Targets per block; default as many as `memory` allows and little work is repeated. All targets are
             one block where none of ``folder``, ``workers`` and ``block_size`` is given.
         backend: What blocks are worked on by: "threads" of this process, "processes" of this machine, or the workers of
@@ -133,6 +135,7 @@ class Problem:
         audit: What an audit of this model and graph has found already, or None.
         execution: Where and how to compute.
         phases: Where the time goes.
+        votes_so_far: Where votes are kept while they are drawn (`graycert.smoothing.votes_so_far`), or None.
     """
 
     setup: Setup
@@ -145,6 +148,7 @@ class Problem:
     audit: "AuditReport | None" = None
     execution: Execution = Execution()
     phases: Phases = field(default_factory=Phases)
+    votes_so_far: "VotesSoFar | None" = None
 
     @classmethod
     def of(cls, data: Any, targets: Any, *, setup: Setup, **others: Any) -> "Problem":

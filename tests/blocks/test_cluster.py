@@ -51,9 +51,9 @@ def after_first_block(monkeypatch):
     before, keep = crews.certified_block, BlockFolder.keep
 
     def patch(act):
-        def slowly(problem, rows):
+        def slowly(problem, rows, number):
             time.sleep(0.1 * (rows.start > 0))
-            return before(problem, rows)
+            return before(problem, rows, number)
 
         def keep_and_act(self, number, outcome):
             keep(self, number, outcome)
@@ -99,7 +99,12 @@ def test_who_interrupts_does_not_wait_for_the_cluster_to_close():
 
 def test_its_workers_do_the_work(monkeypatch):
     before, done = crews.certified_block, []
-    monkeypatch.setattr(crews, "certified_block", lambda problem, rows: done.append(rows) or before(problem, rows))
+
+    def noted(problem, rows, number):
+        done.append(rows)
+        return before(problem, rows, number)
+
+    monkeypatch.setattr(crews, "certified_block", noted)
     with cluster() as dask:
         certified(scheduler=dask.scheduler_address)
     assert sorted(rows.start for rows in done) == list(range(0, TARGETS.size, 2))

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from graycert._archives import read_archive
 from support.block_processes import (
     NUM_TARGETS,
     PATIENCE,
@@ -28,6 +29,7 @@ from support.block_processes import (
 pytestmark = pytest.mark.processes
 
 KILLS = 10
+FEW_KILLS = 4
 MANY = {"num_estimation": 20_000}  # so that results of a cluster do not wait for the disk
 
 
@@ -47,6 +49,35 @@ def drivers_are_killed(folder: Path, *, seed: int, **execution: object) -> Writt
 def test_the_driver_is_killed_at_ten_random_moments(tmp_path: Path, execution: dict[str, object]) -> None:
     kept = drivers_are_killed(tmp_path / "run", seed=13, **execution)
     assert_goes_on_to_its_end(tmp_path / "run", kept)
+
+
+@pytest.mark.parametrize("execution", [{}, {"backend": "processes", "workers": 2}], ids=["threads", "processes"])
+def test_a_driver_that_is_killed_while_it_draws_goes_on_after_the_votes_that_are_kept(
+    tmp_path: Path, execution: dict[str, object]
+) -> None:
+    folder, moments, done = tmp_path / "run", random.Random(2), {}
+    blocks = {"block_size": NUM_TARGETS // 2, "num_estimation": 1_000_000}
+
+    def draws_kept() -> dict[str, int]:
+        found = {file.name: read_archive(file)[0]["done"] for file in folder.glob("votes-*.npz")}
+        return {name: sum(kept.values()) for name, kept in found.items()}
+
+    for _ in range(FEW_KILLS):
+        with running(folder, every=0.05, **blocks, **execution) as process:
+            wait_for(
+                lambda before=done: any(draws_kept().get(name, 0) > before.get(name, 0) for name in draws_kept()),
+                process,
+            )
+            time.sleep(moments.random() / 20)
+            kill(process)
+        assert not blocks_in(folder), "a block was finished before it was killed"
+        now = draws_kept()
+        assert all(now[name] >= number for name, number in done.items()), "votes that were kept are lost"
+        done = now
+    with running(folder, **blocks, **execution) as process:
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    assert results(Path(f"{folder}.run")) == undisturbed(1_000_000, block_size=NUM_TARGETS // 2)
 
 
 def test_workers_are_killed_at_ten_random_moments(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,11 @@ from typing import Any
 import psutil
 
 import graycert
+import graycert.blocks.folder
+from graycert import blocks
 from graycert.certification import certify
 from graycert.errors import GraycertError
+from graycert.smoothing.votes_so_far import VotesSoFar
 from support.attributed_graphs import random_graph
 
 NUM_TARGETS = 120
@@ -39,12 +42,17 @@ def certified(num_estimation: int = 1_000, **execution: Any) -> graycert.Certifi
         threat=graycert.NodeFeatureThreat(),
         draws=graycert.Draws(num_selection=100, num_estimation=num_estimation),
         seed=7,
-        execution=graycert.Execution(block_size=1, progress=False, say=lambda _: None, **execution),
+        execution=graycert.Execution(**{"block_size": 1, "progress": False, "say": lambda _: None, **execution}),
     )
 
 
 def _run(folder: str, execution: dict[str, Any]) -> None:
-    """Certify, and save the run beside the folder; what is printed goes into a file."""
+    """Certify, and save the run beside the folder; what is printed goes into a file.
+
+    ``every`` says how many seconds pass between times at which votes are kept.
+    """
+    if "every" in execution:
+        blocks.folder.VotesSoFar = partial(VotesSoFar, every=execution.pop("every"))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with Path(f"{folder}.log").open("a") as log:
         sys.stdout = sys.stderr = log
@@ -155,10 +163,10 @@ def a_cluster() -> Iterator[Cluster]:
 
 
 @cache
-def undisturbed(num_estimation: int = 1_000) -> dict[str, bytes]:
+def undisturbed(num_estimation: int = 1_000, **execution: Any) -> dict[str, bytes]:
     """Return the results of a certification that nothing happens to."""
     with tempfile.TemporaryDirectory() as folder:
-        return results(certified(num_estimation).save(Path(folder) / "run"))
+        return results(certified(num_estimation, **execution).save(Path(folder) / "run"))
 
 
 def results(run: Path) -> dict[str, bytes]:

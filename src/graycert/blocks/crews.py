@@ -167,7 +167,7 @@ def _as_bytes(problem: Problem) -> Iterator[Sent]:
 
 def done(sent: Sent, number: int, rows: slice) -> tuple[int, Outcome]:
     """Certify a block."""
-    return number, certified_block(sent.problem(), rows)
+    return number, certified_block(sent.problem(), rows, number)
 
 
 def done_by_child(sent: Sent, number: int, rows: slice) -> tuple[int, Outcome]:

@@ -5,6 +5,7 @@ config.toml, asked.npz  the set-up as a run stores it, the targets and other arr
 model.safetensors/json  the model, where graycert built it
 options.json            the options of the command line, where it was one that asked
 block-00000.npz         arrays of a finished block by their declared names, and a checksum over all that is in it
+votes-00000.npz         votes so far of a block that is being drawn
 lock                    of the operating system, held by who works here: a killed one gives it back
 """
 
@@ -12,8 +13,6 @@ import hashlib
 import inspect
 import json
 import shutil
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from graycert._archives import DAMAGED, digest, read_archive, write_archive
 from graycert._files import is_no_room, write_atomically
 from graycert._versions import versions
 from graycert.blocks.ordering import ORDER
@@ -32,6 +32,7 @@ from graycert.errors import InvalidFileError, InvalidParameterError, WriteError
 from graycert.problem import Problem, Say
 from graycert.setup import Setup
 from graycert.setup_file import config_text, settings_of, stored_arrays
+from graycert.smoothing.votes_so_far import VotesSoFar
 
 SETTINGS, CONFIG, ASKED, MODEL, LOCK = "settings.json", "config.toml", "asked.npz", "model.safetensors", "lock"
 OPTIONS = "options.json"
@@ -52,6 +53,7 @@ class BlockFolder:
     def __init__(self, folder: Path, settings: Mapping[str, Any], size: int) -> None:
         self.folder, self.size = folder, size
         self._run = hashlib.sha256(json.dumps({**settings, SIZE: size}, sort_keys=True).encode()).hexdigest()
+        self.votes_so_far = VotesSoFar(folder=folder, run=self._run)
 
     def keep(self, number: int, outcome: Outcome) -> None:
         """Write a block as a whole or not at all.
@@ -62,30 +64,29 @@ class BlockFolder:
         """
         found = {name: getattr(outcome.setup, name) for name in _FOUND}
         record = {"run": self._run, "block": number, "setup": found, "seconds": dict(outcome.seconds)}
-        members: dict[str, Any] = {"record": np.array(json.dumps(record)), **outcome.arrays}
-        members["checksum"] = np.array(_checksum(members))
         with writing(self.folder):
-            write_atomically(self._file(number), lambda file: np.savez(file, **members))
+            write_archive(self._file(number), record, outcome.arrays)
+        self.votes_so_far.of(number).drop()
+
+    def holds_votes(self) -> bool:
+        """Return whether votes of a block that is not finished are kept."""
+        return any(self.folder.glob("votes-*.npz"))
 
     def get(self, number: int, setup: Setup, *, say: Say | None) -> Outcome | None:
         """Return a finished block; None if there is none. A damaged file, or one of another block, is removed."""
         file = self._file(number)
         try:
-            with file.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
-                members: dict[str, NDArray[Any]] = {name: archive[name] for name in archive.files}
-            checksum = str(members.pop("checksum"))
-            record = json.loads(str(members["record"]))
-            if (checksum, record["run"], record["block"]) != (_checksum(members), self._run, number):
+            record, arrays = read_archive(file)
+            if (record["run"], record["block"]) != (self._run, number):
                 raise ValueError("it is not what was written under this name")
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        except DAMAGED as error:
             file.unlink(missing_ok=True)
             if say is not None:
                 say(f"{file} is damaged ({error}): this block is computed again")
             return None
-        del members["record"]
-        return Outcome(setup=setup.replace(**record["setup"]), arrays=members, seconds=record["seconds"])
+        return Outcome(setup=setup.replace(**record["setup"]), arrays=arrays, seconds=record["seconds"])
 
     def _file(self, number: int) -> Path:
         return self.folder / f"block-{number:05d}.npz"
@@ -153,7 +154,7 @@ def _settings(problem: Problem) -> dict[str, Any]:
     """Return what decides the results, by name."""
     return {
         **settings_of(problem.setup),
-        **{f"array.{name}": _digest(array) for name, array in _asked(problem).items()},
+        **{f"array.{name}": digest(array) for name, array in _asked(problem).items()},
         "model": _digest_of_model(problem.model),
         "block_order": ORDER,
         "execution.engine": problem.execution.engine,
@@ -192,17 +193,6 @@ def _source(kind: type) -> str:
     except (OSError, TypeError):
         functions = [each for _, each in sorted(vars(kind).items()) if inspect.isfunction(each)]
         return repr([each.__code__.co_code for each in functions])
-
-
-def _digest(array: NDArray[Any]) -> str:
-    head = f"{array.dtype.str} {array.shape} ".encode()
-    return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
-def _checksum(members: Mapping[str, NDArray[Any]]) -> str:
-    return hashlib.sha256(
-        "".join(f"{name} {_digest(members[name])}\n" for name in sorted(members)).encode()
-    ).hexdigest()
 
 
 def _read(folder: Path) -> dict[str, Any] | None:

@@ -46,7 +46,8 @@ def certified_in_blocks(problem: Problem) -> Outcome:
             starts = enumerate(range(0, problem.targets.size, size))
             blocks = {number: slice(start, start + size) for number, start in starts}
             order = better_order(problem, size)
-            in_order = dataclasses.replace(problem, targets=problem.targets[order])
+            place = None if folder is None else folder.votes_so_far
+            in_order = dataclasses.replace(problem, targets=problem.targets[order], votes_so_far=place)
             done = {} if folder is None else _kept(folder, problem, blocks)
             _work(in_order, blocks, done, folder, crew)
     outcome = joined([done[number] for number in blocks], order)
@@ -81,7 +82,8 @@ def _work(
                 advance(_size(blocks[number], total), f"{len(done):,} of {len(blocks):,} blocks")
     except KeyboardInterrupt as interruption:
         if folder is not None:
-            kept = f"{len(done):,} of {len(blocks):,} blocks are kept in {folder.folder}"
+            drawn = ", and votes of further ones" if folder.holds_votes() else ""
+            kept = f"{len(done):,} of {len(blocks):,} blocks{drawn} are kept in {folder.folder}"
             interruption.add_note(f"{kept}: the same call goes on from there.")
         raise
 

@@ -51,9 +51,11 @@ def certified(problem: Problem) -> Outcome:
     return Outcome(setup=problem.setup, arrays={**found.arrays, **drawn, **concluded})
 
 
-def certified_block(problem: Problem, rows: slice) -> Outcome:
-    """Certify some targets of a prepared problem, with a watch of their own."""
-    block = dataclasses.replace(problem.block(rows), phases=Phases())
+def certified_block(problem: Problem, rows: slice, number: int) -> Outcome:
+    """Certify some targets of a prepared problem, with a watch and a place for votes of their own."""
+    place = problem.votes_so_far
+    place = None if place is None else place.of(number)
+    block = dataclasses.replace(problem.block(rows), phases=Phases(), votes_so_far=place)
     return dataclasses.replace(certified(block), seconds=block.phases.seconds)
 
 

@@ -60,11 +60,12 @@ class Unfinished:
     def told(self) -> str:
         """Say what is kept, and how to go on."""
         kept = [f"{self.num_blocks:,} finished blocks"] if self.num_blocks else []
+        kept += ["votes of an unfinished block"] if any(self.folder.glob("votes-*.npz")) else []
         kept += ["the trained model"] if (self.folder / "model.json").exists() else []
         if not kept:
             return ""
-        again = f"The same command with --out {shown(self.out)} goes on."
-        return f"Kept in {shown(self.folder)}: {' and '.join(kept)}. {again}"
+        everything = " and ".join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
+        return f"Kept in {shown(self.folder)}: {everything}. The same command with --out {shown(self.out)} goes on."
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from graycert.sampling.engine import Engine
 from graycert.sampling.streams import Purpose
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph
+from graycert.smoothing.votes_so_far import Stages
 from graycert.statistics import EstimationVotes, SelectionVotes
 
 
@@ -43,11 +44,11 @@ def fixed_votes(engine: Engine, problem: Problem) -> Arrays:
         UnsoundSetupError: ``scores-single-out-no-class``, once the n0 votes show it.
     """
     draws = the_draws(problem)
-    seed = problem.setup.seed
     with drawing(problem) as advance:
-        selection = engine.votes(seed, Purpose.SELECTION, num_samples=draws.num_selection, progress=advance)
+        stages = Stages(engine, problem, advance)
+        selection = stages.votes(Purpose.SELECTION, num_samples=draws.num_selection)
         chosen = selection_arrays(problem, selection, num_samples=draws.num_selection)
-        estimation = engine.votes(seed, Purpose.ESTIMATION, num_samples=draws.num_estimation, progress=advance)
+        estimation = stages.votes(Purpose.ESTIMATION, num_samples=draws.num_estimation)
     return chosen | estimation_arrays(estimation, draws.num_estimation - estimation.sum(axis=1))
 
 

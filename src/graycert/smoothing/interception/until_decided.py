@@ -1,6 +1,7 @@
 """Sampling that stops for a target once its radius is decided, and the same conclusion from the stored batches."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from graycert.sampling import Purpose
 from graycert.sampling.compiled import CompiledEngine
 from graycert.smoothing.fixed_votes import drawing, estimation_arrays, selection_arrays
 from graycert.smoothing.protocol import Arrays
+from graycert.smoothing.votes_so_far import Stages
 from graycert.statistics import SelectionVotes
 
 
@@ -38,16 +40,17 @@ def draw_until_decided(
     batches: list[IntArray] = []
     for_none: list[IntArray] = []
     with drawing(problem) as advance:
-        selection = engine.votes(seed, Purpose.SELECTION, num_samples=draws.num_selection, progress=advance)
+        stages = Stages(engine, problem, advance)
+        selection = stages.votes(Purpose.SELECTION, num_samples=draws.num_selection)
         chosen = selection_arrays(problem, selection, num_samples=draws.num_selection)
         certificates = _certificates(problem, chosen, delta_upper)
         shrinking = _ShrinkingEngine(engine, problem.targets, engine_for)
-        for first in range(0, draws.max_estimation, draws.batch):
+        for number, first in enumerate(range(0, draws.max_estimation, draws.batch)):
             wanted = certificates.worth_drawing(draws.max_estimation)
             if not wanted.any():
                 break
             size = min(draws.batch, draws.max_estimation - first)
-            votes = shrinking.votes(wanted, seed, first_sample=first, num_samples=size)
+            votes = stages.batch(number, partial(shrinking.votes, wanted, seed, first_sample=first, num_samples=size))
             no_class = np.where(wanted, size - votes.sum(axis=1), 0)
             certificates.update(votes, no_class)
             batches.append(votes)
