@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate, field_graph
-from graycert.sampling.field_graph import whole_graph
+from graycert.sampling import CoinStream, InterceptionSampler, Purpose, ablate
+from graycert.sampling.field_graph import field_graph, whole_graph
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from support.attributed_graphs import random_graph
 from support.reference_coins import is_intercepted

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch_geometric.utils import sort_edge_index
 
-from graycert.sampling import CoinStream, InterceptionSampler, Purpose, field_graph
+from graycert.sampling import CoinStream, InterceptionSampler, Purpose
+from graycert.sampling.field_graph import field_graph
 from graycert.sampling.merged_copies import MergedCopies
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from support.attributed_graphs import random_graph

@@ -14,10 +14,10 @@ from torch_geometric.utils import sort_edge_index
 from graycert.errors import InvalidParameterError
 from graycert.graph import CanonicalGraph, as_adjacency
 from graycert.models import build_model
-from graycert.sampling import CoinStream, InterceptionSampler, Purpose, build_engine, choose_engine, field_graph
+from graycert.sampling import CoinStream, InterceptionSampler, Purpose, build_engine, choose_engine
 from graycert.sampling.arrivals import ArrivalRecorder
 from graycert.sampling.disjoint_copies import DisjointCopies
-from graycert.sampling.field_graph import whole_graph
+from graycert.sampling.field_graph import field_graph, whole_graph
 from graycert.sampling.kernels.coins import CoinKeys
 from graycert.sampling.merged_copies import MergedCopies
 from graycert.sampling.placed_smoothing import PlacedSmoothing, place_smoothing
@@ -312,6 +312,10 @@ def test_parallel_edges_must_agree():
         place_smoothing(InterceptionSmoothing(p_delete=[0.1, 0.2, 0.3], p_ablate=0.5), edges, num_nodes=2)
     placed = place_smoothing(InterceptionSmoothing(p_delete=[0.1, 0.1, 0.3], p_ablate=0.5), edges, num_nodes=2)
     assert placed.p_delete.of(np.array([2, 1])).tolist() == [0.3, 0.1]
+    of_arrays = place_smoothing(
+        InterceptionSmoothing(p_delete=[0.1, 0.1, 0.3], p_ablate=0.5), edges.numpy(), num_nodes=2
+    )
+    assert of_arrays.p_delete.of(np.array([2, 1])).tolist() == [0.3, 0.1]
 
 
 def test_arrays_must_be_placed_and_known():

@@ -32,6 +32,11 @@ def test_mix_equals_python_integers():
     assert unsigned(mix(values)) == [splitmix(value % 2**64) for value in values.tolist()]
 
 
+def test_arrays_are_mixed_as_tensors_are():
+    values = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, size=1_000, endpoint=True)
+    np.testing.assert_array_equal(mix(values), mix(torch.from_numpy(values)).numpy())
+
+
 @pytest.mark.parametrize("purpose", list(Purpose))
 @pytest.mark.parametrize("seed", [0, 1, 2**70])
 def test_coins_equal_python_integers(seed, purpose):

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
+from graycert._threads import num_threads
 from graycert._types import BoolArray, IntArray, WordArray
 from graycert._validation import check_integer, check_integer_array, check_targets
 from graycert.errors import InvalidParameterError
@@ -132,7 +132,7 @@ class ArrivalRecorder:
     def _placed(self) -> AnySmoothing:
         if self.smoothing.is_uniform:
             return self.smoothing
-        edges = torch.from_numpy(np.stack([self.adjacency.sources, self.adjacency.targets]))
+        edges = np.stack([self.adjacency.sources, self.adjacency.targets])
         return place_smoothing(self.smoothing, edges, num_nodes=self.adjacency.num_nodes)
 
     def record(
@@ -286,16 +286,16 @@ def _fill(
     words: WordArray,
 ) -> None:
     """Write the records into ``words``, batch by batch; threads share the coins and never a target."""
-    num_threads = torch.get_num_threads()
-    targets = _ranges(field.field_indptr, num_threads)
+    number = num_threads()
+    targets = _ranges(field.field_indptr, number)
     row_words, num_recorded = request.row_words, np.zeros(request.targets.size, dtype=np.int64)
-    with ThreadPoolExecutor(num_threads) as pool:
+    with ThreadPoolExecutor(number) as pool:
         for samples, wanted in request.batches():
             passes = [np.empty((kind.id_keys.size, wanted.shape[1]), dtype=np.uint64) for kind in coins]
             for kind, kept in zip(coins, passes, strict=True):
-                ids = _ranges(np.arange(kind.id_keys.size + 1), num_threads)
+                ids = _ranges(np.arange(kind.id_keys.size + 1), number)
                 _run(pool, throw, [(samples, *kind, *part, kept) for part in ids])
-            scratch = np.empty((num_threads, 3, *passes[1].shape), dtype=np.uint64)
+            scratch = np.empty((number, 3, *passes[1].shape), dtype=np.uint64)
             result = (num_recorded, row_words, word_indptr, words)
             calls = zip(targets, scratch, strict=True)
             _run(pool, record, [(*part, num_layers, field, *passes, wanted, *own, *result) for part, own in calls])

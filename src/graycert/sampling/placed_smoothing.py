@@ -5,12 +5,13 @@ its probability is found by the same identity, and no reordering has to carry an
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from graycert._types import FloatArray, IntArray
 from graycert.errors import InvalidParameterError
+from graycert.graph.conversion import as_array
 from graycert.sampling.streams import edge_ids
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 
@@ -69,12 +70,13 @@ def probability_of(value: float | FloatArray | ProbabilityTable, ids: IntArray) 
     raise TypeError("smoothing with arrays must be placed on its graph first, see place_smoothing")
 
 
-def place_smoothing(smoothing: InterceptionSmoothing, edge_index: Tensor, *, num_nodes: int) -> AnySmoothing:
+def place_smoothing(smoothing: InterceptionSmoothing, edge_index: Any, *, num_nodes: int) -> AnySmoothing:
     """Return the smoothing for the coins of a graph; uniform smoothing fits every graph as it is.
 
     Args:
         smoothing: p_d per column of ``edge_index``, p_a per node, or numbers.
-        edge_index: Edges of the whole graph in the order that ``smoothing.p_delete`` is in, int64 (2, num_edges).
+        edge_index: Edges of the whole graph in the order that ``smoothing.p_delete`` is in, int64 (2, num_edges),
+            an array or a tensor on any device.
         num_nodes: Number of nodes of the whole graph.
 
     Raises:
@@ -82,9 +84,9 @@ def place_smoothing(smoothing: InterceptionSmoothing, edge_index: Tensor, *, num
     """
     if smoothing.is_uniform:
         return smoothing
-    smoothing.check_lengths(num_edges=edge_index.size(1), num_nodes=num_nodes)
+    smoothing.check_lengths(num_edges=edge_index.shape[1], num_nodes=num_nodes)
     edges, nodes = smoothing.p_delete, smoothing.p_ablate
-    ids = edge_ids(edge_index.cpu(), num_nodes=num_nodes).numpy()
+    ids = edge_ids(as_array(edge_index), num_nodes=num_nodes)
     return PlacedSmoothing(
         p_delete=edges if isinstance(edges, float) else _table(ids, edges, num_nodes),
         p_ablate=nodes if isinstance(nodes, float) else ProbabilityTable(np.arange(num_nodes), nodes),

@@ -13,13 +13,18 @@ import hashlib
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from graycert._types import IntArray
 from graycert._validation import check_integer
+
+if TYPE_CHECKING:  # arrays of coins alone need torch
+    from torch import Tensor
+
+Integers = TypeVar("Integers", "Tensor", IntArray)
 
 _UNIFORM_BITS = 62  # thresholds up to 2**62 still fit a signed 64-bit integer
 _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # odd 64-bit constant of SplitMix64, as a signed integer
@@ -36,7 +41,7 @@ class Purpose(Enum):
     AUDIT = "audit"
 
 
-def mix(values: Tensor) -> Tensor:
+def mix(values: Integers) -> Integers:
     """Scramble int64 values bijectively (Steele et al. 2014, SplitMix64's finaliser); arithmetic wraps at 64 bits."""
     for shift, multiplier in ((30, _MULTIPLIERS[0]), (27, _MULTIPLIERS[1])):
         values = (values ^ _shift_right(values, shift)) * multiplier
@@ -70,26 +75,28 @@ class CoinStream:
         """Check the seed."""
         check_integer("seed", self.seed, at_least=0)
 
-    def edge_coins(self, samples: Tensor, edge_ids: Tensor, *, p_delete: float | Tensor) -> Tensor:
+    def edge_coins(self, samples: "Tensor", edge_ids: "Tensor", *, p_delete: "float | Tensor") -> "Tensor":
         """Return which edges are deleted (φ1): bool, shape (num_samples, num_edges).
 
         ``p_delete`` is one number, or float64 with one entry per edge.
         """
         return self._coins("edge", samples, edge_ids, p_delete)
 
-    def node_coins(self, samples: Tensor, node_ids: Tensor, *, p_ablate: float | Tensor) -> Tensor:
+    def node_coins(self, samples: "Tensor", node_ids: "Tensor", *, p_ablate: "float | Tensor") -> "Tensor":
         """Return which nodes are ablated (φ2): bool, shape (num_samples, num_nodes).
 
         ``p_ablate`` is one number, or float64 with one entry per node.
         """
         return self._coins("node", samples, node_ids, p_ablate)
 
-    def _coins(self, kind: str, samples: Tensor, ids: Tensor, probability: float | Tensor) -> Tensor:
+    def _coins(self, kind: str, samples: "Tensor", ids: "Tensor", probability: "float | Tensor") -> "Tensor":
+        import torch
+
         sample_key = mix(mix(samples * _GOLDEN + self.key(kind, "sample")))
         id_key = mix(ids * _GOLDEN + self.key(kind, "id"))
         hashed = mix(sample_key.unsqueeze(1) ^ id_key.unsqueeze(0))
         threshold: int | Tensor
-        if isinstance(probability, Tensor):
+        if isinstance(probability, torch.Tensor):
             threshold = torch.from_numpy(interception_thresholds(probability.cpu().numpy())).to(ids.device)
         else:
             threshold = interception_threshold(probability)
@@ -101,11 +108,11 @@ class CoinStream:
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
-def edge_ids(edge_index: Tensor, *, num_nodes: int) -> Tensor:
+def edge_ids(edge_index: Integers, *, num_nodes: int) -> Any:
     """Return an identity per edge that depends on its end points alone: source · num_nodes + target."""
     return edge_index[0] * num_nodes + edge_index[1]
 
 
-def _shift_right(values: Tensor, bits: int) -> Tensor:
+def _shift_right(values: Integers, bits: int) -> Integers:
     """Shift int64 values right as if they were unsigned."""
     return (values >> bits) & ((1 << (64 - bits)) - 1)
