@@ -60,7 +60,7 @@ def refuse_another_split(config: ModelConfig, data: Any) -> None:
     Raises:
         InvalidParameterError: If so many nodes are asked for.
     """
-    from graycert.data.splits import has_masks
+    from graycert.data.split_nodes import has_masks
 
     if has_masks(data) and "per_class" in config.model_fields_set:
         raise InvalidParameterError(
@@ -88,7 +88,7 @@ def undrawn(config: TrainingConfig, data: Any) -> dict[str, Any]:
 
 def _how_to_split(config: TrainingConfig, data: Any) -> dict[str, Any]:
     """Return how nodes are drawn: not at all where the graph has masks, unless numbers of nodes are asked for."""
-    from graycert.data.splits import has_masks
+    from graycert.data.split_nodes import has_masks
 
     if has_masks(data) and not {"per_class", "test_fraction"} & config.model_fields_set:
         return {}

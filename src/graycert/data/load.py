@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graycert.data.arrays import GraphArrays
+from graycert.data.as_data import as_data
 from graycert.data.catalogue import (
     CATALOGUE,
     EMBEDDED_NAME,
@@ -119,12 +120,7 @@ def load_graph(
         9668
     """
     said = {name: value for name, value in locals().items() if name != "graph"}
-    loaded = load_arrays(graph, **said)
-    if not isinstance(loaded, GraphArrays):
-        return loaded
-    from graycert.data.as_data import as_data
-
-    return as_data(loaded)
+    return as_data(load_arrays(graph, **said))
 
 
 def load_arrays(

@@ -139,7 +139,7 @@ class Lab:
 
     def _make_split(self, graph: str, kind: str, seed: int, per_class: int) -> Any:
         from graycert.data import inductive_split, transductive_split
-        from graycert.data.splits import has_masks
+        from graycert.data.split_nodes import has_masks
 
         make, data = inductive_split if kind == "inductive" else transductive_split, self.graph(graph)
         return make(data) if has_masks(data) else make(data, seed=seed, per_class=per_class)
