@@ -12,7 +12,7 @@ from graycert._types import IntArray
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph.values_per_edge import EdgeInputNames
 from graycert.heterogeneous.classifier import EDGE_TYPE, HeteroClassifier, takes_values, token_row
-from graycert.heterogeneous.one_graph import nodes_of_type, one_graph, target_type_of, typed_nodes
+from graycert.heterogeneous.into_one import nodes_of_type, one_graph, target_type_of, typed_nodes
 from graycert.heterogeneous.probabilities import smoothing_on_one_graph
 from graycert.heterogeneous.same_function import SLUG, difference
 from graycert.models.calling import AdaptedClassifier
@@ -121,27 +121,6 @@ class AskedOfTypes:
                 "relations": [" ".join(relation) for relation in types.relations],
             }
         }
-
-
-def is_heterogeneous(data: Any) -> bool:
-    """Return whether something is a graph with node types."""
-    return isinstance(data, HeteroData)
-
-
-def graph_of_run(data: Any, *, edge_inputs: tuple[str, ...] | None, targets: IntArray) -> Any:
-    """Return the one graph that a run was made on, where its graph has types; others as they are.
-
-    Args:
-        data: The graph.
-        edge_inputs: Names of the values per edge of the run.
-        targets: Targets of the run.
-    """
-    if not is_heterogeneous(data):
-        return data
-    others = tuple(name for name in edge_inputs or () if name != EDGE_TYPE)
-    made = one_graph(data, edge_inputs=others)
-    inside = int(targets.max()) < made.x.size(0)
-    return one_graph(data, target_type=made.types.type_of(int(targets[0])), edge_inputs=others) if inside else made
 
 
 def _check_model(model: Any) -> None:
