@@ -26,7 +26,7 @@ PHASES = {
     "check graph": ("graycert.data", "validate_data"),
     "audit": ("graycert.smoothing.model_check", "examine_model"),
     "bounds": ("graycert.smoothing.interception.method", "evaluate_bounds"),
-    "engine": ("graycert.smoothing.interception.method", "choose_engine"),
+    "engine": ("graycert.sampling.engines", "choose_engine"),
     "foresight": ("graycert.smoothing.fixed_votes", "check_can_certify"),
     "certificates": ("graycert.smoothing.interception.method", "certify_counts"),
     "fingerprint": ("graycert.problem", "describe_graph"),

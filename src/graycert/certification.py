@@ -11,7 +11,7 @@ from graycert._called import Called
 from graycert._phases import Phases
 from graycert._types import BoolArray
 from graycert._validation import check_integer
-from graycert.blocks import Outcome, as_far_as_looked, certified, certified_in_blocks, with_degrees, with_distances
+from graycert.blocks.work import Outcome, as_far_as_looked, certified, with_degrees, with_distances
 from graycert.certificates import Certificates
 from graycert.draws import AnyDraws
 from graycert.errors import InvalidParameterError
@@ -180,6 +180,7 @@ def _carried_out(
     **others: Any,
 ) -> tuple[Problem, Outcome]:
     """Certify with a copy of the model, which is the only one that is called."""
+    from graycert.blocks.in_blocks import certified_in_blocks
     from graycert.data.checks import refuse_batch, validate_data
     from graycert.models.advice import refuse_featureless
     from graycert.models.edge_inputs import chosen_edge_inputs

@@ -1,12 +1,11 @@
 """What a model must offer, and what it may offer, to be smoothed."""
 
-from typing import Any, Protocol, cast, runtime_checkable
-
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from graycert.errors import GraycertError, InvalidParameterError, UnsoundSetupError
-from graycert.models.private_copy import one_line
+
+if TYPE_CHECKING:  # needed where a model is called; whether one shows the target is asked where there is none
+    from torch import Tensor, nn
 
 
 class NodeClassifier(Protocol):
@@ -20,7 +19,7 @@ class NodeClassifier(Protocol):
     * ``skip``: True if ``skip_logits(x)`` is to be added to the output (see `InterceptionGNN`).
     """
 
-    def __call__(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def __call__(self, x: "Tensor", edge_index: "Tensor") -> "Tensor":
         """Return class scores, shape (num_nodes, num_classes)."""
         ...
 
@@ -33,39 +32,45 @@ class RowwiseStart(Protocol):
     row, so a sampler projects the distinct rows once and never again.
     """
 
-    def project(self, x: Tensor) -> Tensor:
+    def project(self, x: "Tensor") -> "Tensor":
         """Return the row-wise image of ``x``, shape (num_nodes, width)."""
         ...
 
-    def propagate(self, hidden: Tensor, edge_index: Tensor) -> Tensor:
+    def propagate(self, hidden: "Tensor", edge_index: "Tensor") -> "Tensor":
         """Return class scores from projected rows, shape (num_nodes, num_classes)."""
         ...
 
 
-def starts_rowwise(model: nn.Module, x: Tensor, edge_index: Tensor, scores: Tensor) -> bool:
+def starts_rowwise(model: "nn.Module", x: "Tensor", edge_index: "Tensor", scores: "Tensor") -> bool:
     """Return whether ``propagate(project(x), edge_index)`` is the forward pass, whose result is ``scores``.
 
     Names prove nothing: a foreign module may call one of several steps ``propagate``. A certificate for that step
     alone would be about another classifier, so such a module is evaluated as a whole.
     """
+    import torch
+
     if not isinstance(model, RowwiseStart):
         return False
     try:
         split: Any = model.propagate(model.project(x.clone()), edge_index)
     except Exception:  # another signature: whatever it raises, it is not this protocol
         return False
-    if not isinstance(split, Tensor) or split.shape != scores.shape:
+    if not isinstance(split, torch.Tensor) or split.shape != scores.shape:
         return False
     scale = float(scores.abs().amax())
     return torch.allclose(split, scores, rtol=1e-4, atol=1e-5 * scale)
 
 
-def evaluate(model: nn.Module, rows: Tensor, edge_index: Tensor, *, rowwise: bool) -> Tensor:
+def evaluate(model: "nn.Module", rows: "Tensor", edge_index: "Tensor", *, rowwise: bool) -> "Tensor":
     """Return class scores from projected rows (``rowwise``) or from features.
 
     Raises:
         InvalidParameterError: If the model fails on this graph.
     """
+    import torch
+
+    from graycert.models.private_copy import one_line
+
     try:
         out: Tensor = cast("RowwiseStart", model).propagate(rows, edge_index) if rowwise else model(rows, edge_index)
     except (GraycertError, MemoryError, torch.OutOfMemoryError):

@@ -261,7 +261,7 @@ class Smoothing(Parameters, ABC):
 
     @property
     def method(self) -> Method:
-        """The code that does the work; loads torch."""
+        """The code that does the work; torch is loaded where it calls a model."""
         return cast("Method", import_module(self.method_home).METHOD)
 
     def with_canonical_edges(self, reorder: Callable[[NDArray[Any]], NDArray[Any]]) -> "Smoothing":

@@ -15,6 +15,7 @@ from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.models import build_model
 from graycert.rules import SequentialCertificates
 from graycert.sampling import Purpose, choose_engine
+from graycert.sampling.compiled import CompiledEngine
 from graycert.smoothing import model_check
 from graycert.smoothing.interception import method, until_decided
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
@@ -86,13 +87,13 @@ def test_results_do_not_depend_on_when_the_engine_shrinks(architecture, skip, en
 @pytest.fixture
 def drawn(monkeypatch):
     """How many targets each call of the compiled engine votes on."""
-    sizes, ordinary = [], until_decided.CompiledEngine.votes
+    sizes, ordinary = [], CompiledEngine.votes
 
     def counting(self, *arguments, **options):
         sizes.append(self.targets.size)
         return ordinary(self, *arguments, **options)
 
-    monkeypatch.setattr(until_decided.CompiledEngine, "votes", counting)
+    monkeypatch.setattr(CompiledEngine, "votes", counting)
     return sizes
 
 

@@ -12,7 +12,8 @@ from torch_geometric.nn import BatchNorm
 
 import graycert
 from graycert.errors import InvalidParameterError, UnsoundSetupError
-from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
+from graycert.smoothing.subgraphs.classifier import SubgraphClassifier
+from graycert.smoothing.subgraphs.division import hash_division, subgraphs
 from graycert.smoothing.subgraphs.parameters import SubgraphVoting
 from graycert.smoothing.subgraphs.training import training_smoothing
 from graycert.threats import FeaturesAndOutEdgesThreat, NodeFeatureThreat, Threat
@@ -185,7 +186,7 @@ def test_no_attack_within_the_radii_changes_a_prediction(min_distance: int, num_
 def distances(data: Data) -> np.ndarray:
     hops = np.full((data.num_nodes, data.num_nodes), 99)
     np.fill_diagonal(hops, 0)
-    for w, v in data.edge_index.t().tolist():
+    for w, v in data.edge_index.T.tolist():
         hops[w, v] = 1
     for middle in range(data.num_nodes):
         hops = np.minimum(hops, hops[:, [middle]] + hops[[middle], :])

@@ -8,7 +8,8 @@ from torch_geometric.data import Data
 
 import graycert
 from graycert.errors import UnsoundSetupError
-from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
+from graycert.smoothing.subgraphs.classifier import SubgraphClassifier
+from graycert.smoothing.subgraphs.division import hash_division, subgraphs
 from support.attributed_graphs import ARCHITECTURE_NAMES, random_graph
 from support.known_models import shaken
 

@@ -11,7 +11,7 @@ from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray
 from graycert.certificates import Certificates
 from graycert.errors import InvalidParameterError, UnsoundSetupError
 from graycert.graph import receptive_fields
-from graycert.models.row_probabilities import row_probabilities, sees_rows_alone
+from graycert.graph.conversion import as_array
 from graycert.problem import Problem, classified
 from graycert.rules import CollectiveCertificate
 from graycert.setup import Setup
@@ -30,7 +30,6 @@ from graycert.smoothing.bounded_votes.voters import (
     voters_by_weights,
 )
 from graycert.smoothing.edge_by_edge import refuse_steps_as_a_whole
-from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.threats import NodeFeatureThreat, NodeTakeoverThreat
 
@@ -69,6 +68,9 @@ class BoundedVotesMethod(Method):
 
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model, which must read no node but the one that it classifies; say who votes."""
+        from graycert.models.row_probabilities import sees_rows_alone
+        from graycert.smoothing.model_check import audited
+
         smoothing = _votes(problem)
         hostile = smoothing.target_votes
         if hostile is None:
@@ -112,6 +114,8 @@ class BoundedVotesMethod(Method):
 
     def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
         """Ask the model about every node, each by its own features."""
+        from graycert.models.row_probabilities import row_probabilities
+
         del found
         smoothing = _votes(problem)
         probabilities = row_probabilities(problem.model, problem.data.x)
@@ -205,7 +209,7 @@ def _check_labels(problem: Problem) -> None:
     labels, known = _votes(problem).label_propagation, getattr(problem.data, "y", None)
     if labels is None or known is None:
         return
-    known = known.detach().cpu().numpy()
+    known = as_array(known)
     differing = np.flatnonzero((labels >= 0) & (known >= 0) & (labels != known))
     if differing.size:
         node = int(differing[0])

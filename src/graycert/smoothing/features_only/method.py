@@ -4,21 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from graycert._types import NO_CLASS, IntArray
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import eligible_nodes
 from graycert.graph.receptive_field import receptive_fields
 from graycert.problem import Problem, classified
-from graycert.sampling import evaluation_mode
-from graycert.sampling.alone import scores_alone
-from graycert.sampling.scores import voted_class
-from graycert.sampling.voting import check_scores
 from graycert.setup import Setup
-from graycert.smoothing.model_check import audited
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.threats import NodeFeatureThreat, NodeTakeoverThreat, NodeThreat
@@ -38,6 +31,8 @@ class FeaturesOnlyMethod(Method):
 
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model: is it a function of its arguments, and in which fields are eligible nodes counted?"""
+        from graycert.smoothing.model_check import audited
+
         return audited(problem, features_matter=False)[0]
 
     def from_graph(self, problem: Problem) -> FromGraph:
@@ -60,8 +55,14 @@ class FeaturesOnlyMethod(Method):
 
     def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
         """Classify every target, alone."""
+        import torch
+
+        from graycert.sampling.alone import scores_alone
+        from graycert.sampling.scores import voted_class
+        from graycert.sampling.voting import check_scores, evaluation_mode
+
         del found
-        model: nn.Module = problem.model
+        model: torch.nn.Module = problem.model
         where = problem.execution.place() or next((p.device for p in model.parameters()), torch.device("cpu"))
         x = problem.data.x.to(where)
         with torch.inference_mode(), evaluation_mode(model):

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from graycert._compilation import announced
 from graycert._memory import give_back
+from graycert._threads import num_threads
 from graycert._types import IntArray
-from graycert.audit import check_hostile_values, convolution_of, refuse_exposed_target
+from graycert.audit import refuse_exposed_target
 from graycert.bounds import PATH_BOUNDS, check_bound, evaluate_bounds
 from graycert.bounds.single_source_matrix import single_source_matrix
 from graycert.bounds.two_level import load_kernels
@@ -27,8 +27,7 @@ from graycert.rules import (
     simultaneous_level,
 )
 from graycert.rules.event_search import search
-from graycert.sampling import Purpose, choose_engine
-from graycert.sampling.compiled import CompiledEngine
+from graycert.sampling import Purpose
 from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import (
     counted_votes,
@@ -41,7 +40,6 @@ from graycert.smoothing.fixed_votes import (
 )
 from graycert.smoothing.interception.event_aware import event_aware_radii
 from graycert.smoothing.interception.until_decided import conclude_batches, draw_until_decided
-from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.statistics.votes import count_classes
 from graycert.threats import NodeThreat, StructuralThreat, Threat
@@ -56,6 +54,9 @@ class InterceptionMethod(Method):
 
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model, count its steps, and find what its messages depend on."""
+        from graycert.audit import convolution_of
+        from graycert.smoothing.model_check import audited
+
         self.refuse(problem)
         problem, audit = audited(problem, ablation_token=problem.ablation_token)
         _refuse_far_values(problem)
@@ -83,7 +84,7 @@ class InterceptionMethod(Method):
             num_layers=problem.num_layers,
             max_radius=problem.setup.max_radius,
             bound=problem.setup.bound,
-            num_threads=torch.get_num_threads(),
+            num_threads=num_threads(),
         )
         arrays: Arrays = {
             "delta_upper": deltas.delta_upper,
@@ -95,6 +96,8 @@ class InterceptionMethod(Method):
 
     def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
         """Draw votes: a fixed number, or until each target is decided."""
+        from graycert.sampling.engines import choose_engine
+
         setup, where = problem.setup, problem.execution
 
         def engine_for(targets: IntArray) -> Any:
@@ -212,6 +215,8 @@ class InterceptionMethod(Method):
 
 def _refuse_far_values(problem: Problem) -> None:
     """Refuse a model that notices hostile values of edges farther away than its bound says."""
+    from graycert.audit import check_hostile_values
+
     if problem.setup.edge_inputs and getattr(problem.threat, "hostile_edge_inputs", False):
         check_hostile_values(
             problem.model,
@@ -229,6 +234,8 @@ def _planned(engine: Any, asked: int | None) -> dict[str, int]:
     Raises:
         InvalidParameterError: If even the least that it could plan is more than was ``asked`` for.
     """
+    from graycert.sampling.compiled import CompiledEngine
+
     if not isinstance(engine, CompiledEngine):
         return {}
     needed = engine.plan.num_bytes

@@ -12,7 +12,6 @@ from graycert.draws import UntilDecided
 from graycert.problem import Problem
 from graycert.rules import SequentialCertificates
 from graycert.sampling import Purpose
-from graycert.sampling.compiled import CompiledEngine
 from graycert.smoothing.fixed_votes import drawing, estimation_arrays, selection_arrays
 from graycert.smoothing.protocol import Arrays
 from graycert.smoothing.votes_so_far import Stages
@@ -116,6 +115,8 @@ class _ShrinkingEngine:
         return votes
 
     def _shrink(self, wanted: BoolArray) -> None:
+        from graycert.sampling.compiled import CompiledEngine
+
         stays = wanted[self._rows]
         self._rows = self._rows[stays]
         if isinstance(self._engine, CompiledEngine):  # knows the whole graph

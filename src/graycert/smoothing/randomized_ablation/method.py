@@ -15,9 +15,7 @@ from graycert.problem import Problem, classified
 from graycert.rules import certify_counts
 from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import counted_votes, fixed_votes, foresee, the_draws
-from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
-from graycert.smoothing.randomized_ablation.draws import build_randomized_ablation_engine
 from graycert.smoothing.randomized_ablation.parameters import RandomizedAblation
 
 
@@ -38,6 +36,8 @@ class RandomizedAblationMethod(Method):
 
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model; in the global scope it need not be local."""
+        from graycert.smoothing.model_check import audited
+
         self.refuse(problem)
         local = _smoothing(problem).scope == "local"
         return audited(problem, ablation_token=problem.ablation_token, local=local)[0]
@@ -60,6 +60,8 @@ class RandomizedAblationMethod(Method):
 
     def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
         """Draw votes."""
+        from graycert.smoothing.randomized_ablation.draws import build_randomized_ablation_engine
+
         engine = build_randomized_ablation_engine(
             problem.model,
             problem.data,

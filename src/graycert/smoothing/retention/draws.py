@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import sort_edge_index
 
 from graycert._types import NO_CLASS
@@ -22,6 +23,7 @@ from graycert.sampling.scores import equal_scores, voted_class
 from graycert.sampling.streams import CoinStream, Purpose, mix
 from graycert.sampling.voting import check_scores, evaluation_mode, skip_logits_of
 from graycert.smoothing.retention.parameters import UniformRetention
+from graycert.threats import convolution_family
 
 _NODES_PER_PASS = 2**15
 _TABLE_ENTRIES = 2**22
@@ -325,3 +327,19 @@ def _parts(sets: Tensor, merges: bool) -> Iterator[Tensor]:
         return iter(torch.split(sets, 1))
     before = (sets.sum(dim=1).cumsum(0) - 1) // _NODES_PER_PASS
     return iter(torch.split(sets, torch.unique_consecutive(before, return_counts=True)[1].tolist()))
+
+
+def hops_of_classes(model: Any, num_layers: int) -> int | None:
+    """Return ``num_layers`` if no layer reads its sender's degree, as far as is known, else None.
+
+    Convolutions that are known not to (GAT, GATv2, SAGE, GIN; see `convolution_family`) get the coarser classes of kept
+    nodes within ``num_layers`` hops, all others those by paths of any length, which are right for every model whose
+    degrees are in-degrees (GCN, soft medoid). Wrong knowledge costs no guarantee: what is certified is the classifier
+    that sees the connected part alone.
+    """
+    convolutions = {type(module).__name__ for module in model.modules() if isinstance(module, MessagePassing)}
+    try:
+        families = {convolution_family(name) for name in convolutions}
+    except UnsoundSetupError:
+        return None
+    return num_layers if families == {"local"} else None

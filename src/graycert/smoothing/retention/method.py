@@ -5,17 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch_geometric.nn import MessagePassing
 
 from graycert._progress import progress_bar
 from graycert._rounding import fraction_up
 from graycert._types import NO_CLASS, BoolArray, FloatArray, IntArray
 from graycert.audit import refuse_exposed_target
-from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.errors import InvalidParameterError
 from graycert.graph import Adjacency, receptive_fields
 from graycert.graph.reduced_representatives import ReducedRepresentatives, reduced_representatives
 from graycert.problem import Problem, classified
@@ -23,13 +22,13 @@ from graycert.rules import certify_counts
 from graycert.sampling import Purpose
 from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import counted_votes, the_draws
-from graycert.smoothing.model_check import audited
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.retention.bound import retention_delta_bound
 from graycert.smoothing.retention.deterministic import DeterministicCertificate, certify_derandomized
-from graycert.smoothing.retention.draws import NodeRetentionEngine, build_retention_engine
-from graycert.threats import convolution_family
+
+if TYPE_CHECKING:  # loads torch
+    from graycert.smoothing.retention.draws import NodeRetentionEngine
 
 MOST_HOSTILE = 10_000  # looked at where no largest radius is given
 
@@ -54,6 +53,8 @@ class RetentionMethod(Method):
 
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model; warn of targets that may be hostile themselves, whose radius is 0 at most."""
+        from graycert.smoothing.model_check import audited
+
         self.refuse(problem)
         _warn_of_hostile_targets(problem)
         return audited(problem)[0]
@@ -75,6 +76,8 @@ class RetentionMethod(Method):
 
     def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
         """Evaluate exact targets on all classes of kept sets, and draw for the others."""
+        from graycert.smoothing.retention.draws import build_retention_engine, hops_of_classes
+
         smoothing: Any = problem.smoothing
         draws, seed = the_draws(problem), problem.setup.seed
         hops = hops_of_classes(problem.model, problem.num_layers)
@@ -191,7 +194,7 @@ def _eligible(problem: Problem, target: int) -> tuple[IntArray, BoolArray]:
     return field.nodes, threat.eligible(field.nodes, field.distances, num_nodes=adjacency.num_nodes)
 
 
-def _labels(engine: NodeRetentionEngine, target: int, *, tau: int) -> IntArray:
+def _labels(engine: "NodeRetentionEngine", target: int, *, tau: int) -> IntArray:
     found = engine.label_representatives(target, tau=tau)
     assert found is not None  # there are at most as many classes as kept sets
     return found.labels
@@ -236,22 +239,6 @@ def _probabilities(certificate: DeterministicCertificate) -> tuple[float, float]
     shares: list[Fraction] = list(certificate.labels.p_lower)
     chosen = shares.pop(certificate.prediction)
     return 0.0 - fraction_up(-chosen), fraction_up(max(shares))
-
-
-def hops_of_classes(model: Any, num_layers: int) -> int | None:
-    """Return ``num_layers`` if no layer reads its sender's degree, as far as is known, else None.
-
-    Convolutions that are known not to (GAT, GATv2, SAGE, GIN; see `convolution_family`) get the coarser classes of kept
-    nodes within ``num_layers`` hops, all others those by paths of any length, which are right for every model whose
-    degrees are in-degrees (GCN, soft medoid). Wrong knowledge costs no guarantee: what is certified is the classifier
-    that sees the connected part alone.
-    """
-    convolutions = {type(module).__name__ for module in model.modules() if isinstance(module, MessagePassing)}
-    try:
-        families = {convolution_family(name) for name in convolutions}
-    except UnsoundSetupError:
-        return None
-    return num_layers if families == {"local"} else None
 
 
 def _warn_of_hostile_targets(problem: Problem) -> None:

@@ -21,10 +21,8 @@ from graycert.problem import Problem, classified
 from graycert.rules import RULES
 from graycert.setup import Setup
 from graycert.smoothing.fixed_votes import counted_votes, fixed_votes
-from graycert.smoothing.model_check import audited
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
 from graycert.smoothing.sparse.regions import certified_deletions
-from graycert.smoothing.sparse.sampling import build_sparse_smoothing_engine
 
 MOST_DELETIONS = 10_000  # looked at, whatever largest radius is given
 
@@ -52,6 +50,8 @@ class SparseMethod(Method):
 
     def prepare(self, problem: Problem) -> Problem:
         """Assume of the model that it is a function of features and edges, and has no skip connection."""
+        from graycert.smoothing.model_check import audited
+
         self.refuse(problem)
         return audited(problem, local=False)[0]
 
@@ -68,6 +68,8 @@ class SparseMethod(Method):
 
     def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
         """Draw votes."""
+        from graycert.smoothing.sparse.sampling import build_sparse_smoothing_engine
+
         del found
         smoothing: Any = problem.smoothing
         engine = build_sparse_smoothing_engine(

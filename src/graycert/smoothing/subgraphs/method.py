@@ -21,19 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graycert._types import NO_CLASS, BoolArray, IntArray
-from graycert.audit import convolution_of
 from graycert.errors import UnsoundSetupError
 from graycert.graph import receptive_fields
 from graycert.graph.conversion import simple_adjacency
 from graycert.graph.eligible_nodes import EligibleNodes, eligible_nodes
 from graycert.problem import Problem, classified
-from graycert.sampling.scores import voted_class
 from graycert.setup import Setup
 from graycert.smoothing.edge_by_edge import refuse_steps_as_a_whole
-from graycert.smoothing.model_check import audited
 from graycert.smoothing.open_votes import refuse_open_votes
 from graycert.smoothing.protocol import Arrays, FromGraph, Method
-from graycert.smoothing.subgraphs.division import SubgraphClassifier, hash_division, subgraphs
+from graycert.smoothing.subgraphs.division import hash_division, subgraphs
 from graycert.smoothing.subgraphs.flipped_votes import attackable_radius, majority_radius
 from graycert.threats import NodeFeatureThreat, NodeTakeoverThreat
 
@@ -65,6 +62,9 @@ class SubgraphMethod(Method):
 
     def prepare(self, problem: Problem) -> Problem:
         """Audit the model."""
+        from graycert.audit import convolution_of
+        from graycert.smoothing.model_check import audited
+
         self.refuse(problem)
         problem, report = audited(problem)
         if isinstance(problem.threat, NodeTakeoverThreat) and not report.reads_num_nodes:
@@ -92,6 +92,9 @@ class SubgraphMethod(Method):
 
     def draw(self, problem: Problem, found: FromGraph) -> tuple[Setup, Arrays]:
         """Classify every target in every subgraph."""
+        from graycert.sampling.scores import voted_class
+        from graycert.smoothing.subgraphs.classifier import SubgraphClassifier
+
         del found
         classifier = SubgraphClassifier.build(problem.model, problem.data, problem.targets)
         setup = classified(problem, num_classes=classifier.num_classes, engine="torch, one subgraph per pass")
