@@ -1,5 +1,6 @@
 import csv
 import json
+import shutil
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 import graycert
 from graycert.bounds import delta_bounds, largest_certifiable_radius
 from graycert.cli.main import main
+from graycert.runs.store import MODEL_FILES
 from graycert.smoothing.interception.parameters import InterceptionSmoothing
 from graycert.threats.node_features import NodeFeatureThreat
 from support.certificates import small_certificates
@@ -56,6 +58,7 @@ def test_what_needs_no_model_loads_no_torch(arguments, status, tmp_path):
 
 
 ALL_OF_RING = ("--graph", "ring.npz", "--targets", "all", "--num-selection", "20", "--num-estimation", "20", "--quiet")
+OF_VOTES = ("--per-class", "5", "--max-epochs", "2", "--quiet")
 SELDOM = ("torch._dynamo", "torch.distributions", "torch_geometric.datasets")
 SELDOM += ("sympy", "sklearn", "matplotlib", "optuna", "distributed")
 
@@ -67,10 +70,14 @@ SELDOM += ("sympy", "sklearn", "matplotlib", "optuna", "distributed")
         (["datasets"], ("torch", "numba", "scipy", "pandas", "pyarrow")),
         (["report", "RUN"], ("torch", "torch_geometric", "numba", "pandas", "joblib")),
         (["compare", "RUN", "RUN"], ("torch", "torch_geometric", "numba", "joblib")),
-        (["inspect", "run"], ("pandas",)),
+        (["inspect", "run"], ("torch", "torch_geometric", "pandas", "joblib")),
+        (["inspect", "votes"], ("torch", "torch_geometric", "pandas", "joblib")),
+        (["report", "run", "--graph", "stored"], ("torch", "torch_geometric", "pandas", "joblib")),
         (["bounds", "--graph", "ring.npz"], ("torch", "torch_geometric", "pandas", "pyarrow", "joblib")),
         (["certify", "--model", "run/model.safetensors", "--out", "again", *ALL_OF_RING], ("pandas",)),
-        (["verify", "run"], ("pandas",)),
+        (["verify", "run"], ("pandas",)),  # whose model is asked
+        (["verify", "run-without-model"], ("torch", "torch_geometric", "pandas", "joblib")),
+        (["verify", "votes-without-model"], ("torch", "torch_geometric", "pandas", "joblib")),
     ],
     ids=lambda each: each[0] if each else "",
 )
@@ -78,8 +85,12 @@ def test_a_command_loads_what_it_needs(arguments, without, tmp_path):
     write_graph(tmp_path / "ring.npz")
     run = str(small_certificates().save(tmp_path / "small"))
     words = [run if word == "RUN" else word for word in arguments]
-    if any(word.startswith("run") for word in words):
-        assert main(["certify", "--graph", str(tmp_path / "ring.npz"), "--out", str(tmp_path / "run"), *FAST]) == 0
+    for kind, options in (("run", ()), ("votes", ("--smoothing", "votes", "--min-distance", "1", *OF_VOTES))):
+        named = [word for word in words if word.partition("/")[0].removesuffix("-without-model") == kind]
+        if named:
+            given = ["certify", "--graph", str(tmp_path / "ring.npz"), "--out", str(tmp_path / kind)]
+            assert main([*given, *(options or FAST)]) == 0
+            shutil.copytree(tmp_path / kind, tmp_path / f"{kind}-without-model", ignore=lambda *_: MODEL_FILES)
     code = (
         "import sys; from graycert._lazy import is_loaded; from graycert.cli.main import main;"
         f"status = main({words!r}); loaded = [name for name in {(*SELDOM, *without)!r} if is_loaded(name)];"

@@ -1,6 +1,9 @@
 """Every smoothing: saved, loaded, summarised, tabulated, shown and verified; and whatever is changed is found."""
 
+import pickle
 import re
+import subprocess
+import sys
 import tomllib
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 import torch
 
 import graycert
+from graycert.data.arrays import GraphArrays
 from graycert.errors import GraycertError, InvalidFileError
 from graycert.smoothing import SMOOTHINGS
 from graycert.threats import THREATS
@@ -88,6 +92,54 @@ def test_it_verifies_with_and_without_the_model(case, tmp_path):
     }
     assert compared <= set(names)
     assert drawn <= compared
+
+
+def as_arrays(data):
+    arrays = {name: data[name].numpy() for name in ("x", "edge_index", "y")}
+    return GraphArrays(**arrays, node_ids=data.node_ids, class_names=data.class_names)
+
+
+@pytest.mark.few(3)
+@any_case
+def test_arrays_are_verified_as_tensors_are(case, tmp_path):
+    found, data = made(case), small_graph()
+    folder = found.save(tmp_path / "run")
+    for model in (None, model_of(case)):
+        of_arrays = graycert.verify(folder, data=as_arrays(data), model=model)
+        assert of_arrays.passed
+        assert of_arrays == graycert.verify(folder, data=data, model=model)
+    assert_same(found.again(as_arrays(data), alpha=0.2), found.again(data, alpha=0.2))
+
+
+WITHOUT_MODELS = """
+import pickle, sys
+import graycert
+from graycert.data.arrays import GraphArrays
+
+folder, *cases = sys.argv[1:]
+with open(folder + "/graph", "rb") as file:
+    graph = GraphArrays(**pickle.load(file))
+for case in cases:
+    verified = graycert.verify(f"{folder}/{case}", data=graph)
+    assert verified.passed, f"{case}: {verified}"
+    found = graycert.Certificates.load(f"{folder}/{case}")
+    if found.attackers is not None and found.attackers.size:
+        print(found.protect_first(graph))
+    loaded = [name for name in ("torch", "torch_geometric") if name in sys.modules]
+    assert not loaded, f"{case} loads {loaded}"
+"""
+
+
+@pytest.mark.parametrize(
+    "cases", [("interception", "event-aware", "votes"), pytest.param(tuple(CASES), marks=pytest.mark.deep)], ids=len
+)
+def test_it_is_concluded_again_without_torch(cases, tmp_path):
+    for case in cases:
+        made(case).save(tmp_path / case)
+    (tmp_path / "graph").write_bytes(pickle.dumps(vars(as_arrays(small_graph()))))
+    command = [sys.executable, "-c", WITHOUT_MODELS, str(tmp_path), *cases]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.few(6)

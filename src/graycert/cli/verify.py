@@ -41,7 +41,7 @@ def verify(
     console = Console(as_json=json, quiet=quiet)
     conditions = Conditions.of(fail_under, junit)
     certificates = Certificates.load(run)
-    from graycert.runs.verify import rebuild_graph  # loads torch
+    from graycert.runs.verify import rebuild_graph
     from graycert.runs.verify import verify as verify_run
 
     data = rebuild_graph(certificates.setup, source=graph, nodes=nodes, data_root=data_root)

@@ -11,6 +11,7 @@ from graycert._types import IntArray
 from graycert._validation import check_integer, check_integer_array
 from graycert.errors import InvalidParameterError
 from graycert.graph.adjacency import Adjacency
+from graycert.graph.conversion import as_array
 from graycert.graph.edge_order import order_by_target
 from graycert.graph.typed_nodes import TypedNodes
 from graycert.graph.values_per_edge import EdgeInputNames, distinct_rows, values_per_edge
@@ -106,20 +107,20 @@ def fingerprint_of(data: Any, edge_inputs: EdgeInputNames | None = None) -> str:
     """Hash all of a graph that a model is given: edges, features, and values per edge.
 
     Args:
-        data: Graph with tensors ``x`` (num_nodes, num_features) and ``edge_index`` (2, num_edges), on any device.
+        data: Graph with ``x`` (num_nodes, num_features) and ``edge_index`` (2, num_edges): arrays, or tensors on any
+            device.
         edge_inputs: Names of its values per edge that the model is given.
 
     Raises:
         InvalidParameterError: If the graph lacks them.
     """
     given = values_per_edge(data, edge_inputs) if edge_inputs else None
-    x = data.x.detach().cpu()
-    features = x.float() if str(x.dtype) == "torch.bfloat16" else x  # NumPy has no bfloat16
+    features = data.x.float() if str(data.x.dtype) == "torch.bfloat16" else data.x  # NumPy has no bfloat16
     types = getattr(data, "types", None)
     return graph_fingerprint(
-        data.edge_index.cpu().numpy(),
+        as_array(data.edge_index),
         int(data.num_nodes),
-        features.numpy(),
+        as_array(features),
         given,
         types if isinstance(types, TypedNodes) else None,
     )

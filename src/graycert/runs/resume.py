@@ -9,6 +9,7 @@ import numpy as np
 
 from graycert.blocks.folder import ASKED, CONFIG, SETTINGS
 from graycert.certificates import Certificates
+from graycert.data.as_data import as_data
 from graycert.errors import InvalidFileError, InvalidParameterError
 from graycert.graph import CanonicalGraph
 from graycert.problem import Execution
@@ -44,7 +45,7 @@ def resume(
     with readable(place / ASKED, "a NumPy archive"), np.load(place / ASKED, allow_pickle=False) as archive:
         asked = {name: archive[name] for name in archive.files}
     s = stored_setup(place / CONFIG, read_config(place / CONFIG), {k: v for k, v in asked.items() if "." in k})
-    data = rebuild_graph(s) if data is None else data
+    data = as_data(rebuild_graph(s) if data is None else data)
     if is_heterogeneous(data):
         raise InvalidParameterError(
             "`data` must be one graph, got a HeteroData. Call graycert.certify again as before, with the same folder."

@@ -1,6 +1,6 @@
 """Stored values beside recomputed ones: columns, and what the graph says of its nodes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from graycert.certificates import Certificates
 from graycert.certification import refuse_set_up
-from graycert.data import inductive_split, transductive_split
+from graycert.data.split_nodes import split_nodes
 from graycert.errors import GraycertError
 from graycert.graph import CanonicalGraph, fingerprint_of
+from graycert.graph.conversion import as_array
 from graycert.rules import CollectiveCertificate
 from graycert.runs.neighbourhoods import neighbourhoods_of
 from graycert.runs.verify.findings import VerificationCheck
@@ -19,14 +20,14 @@ FLOAT_TOLERANCE = 1e-12
 """Largest accepted difference of a stored float: mathematical libraries of platforms differ in their last bits.
 Classes, radii and counts must be equal."""
 
-_SPLITS: dict[str, Callable[..., Any]] = {"inductive": inductive_split, "transductive": transductive_split}
+_SPLITS = ("inductive", "transductive")
 
 
 def compare_fingerprint(stored: Certificates, graph: Any) -> VerificationCheck:
     """Compare edges, features and sizes of the graph with those that were certified."""
     s = stored.setup
     expected, found = s.graph_fingerprint, fingerprint_of(graph, s.edge_inputs)
-    sizes = (int(graph.num_nodes), int(graph.edge_index.size(1)))
+    sizes = (int(graph.num_nodes), int(graph.edge_index.shape[1]))
     same = found == expected and sizes == (s.num_nodes, s.num_edges)
     if same:  # that of the edges alone, by which votes and bounds are told to belong together
         canonical = CanonicalGraph.of(graph, merge_parallel=s.allows_parallel_edges)
@@ -48,7 +49,7 @@ def compare_identity(stored: Certificates, graph: Any) -> Iterator[VerificationC
     """Labels and names, which certified accuracy and readers rely on."""
     labels, node_ids = getattr(graph, "y", None), getattr(graph, "node_ids", None)
     if stored.labels is not None and labels is not None:
-        yield _compare("label", stored, stored.labels, labels.cpu().numpy().astype(np.int64)[stored.targets])
+        yield _compare("label", stored, stored.labels, as_array(labels).astype(np.int64)[stored.targets])
     elif stored.labels is not None:
         yield VerificationCheck(name="label", passed=False, detail="the run has labels, the graph has none")
     if stored.node_ids is not None and node_ids is not None:
@@ -93,11 +94,13 @@ def compare_split(stored: Certificates, graph: Any) -> Iterator[VerificationChec
         return
     try:
         how = {} if split.get("masks") else {name: split[name] for name in ("seed", "per_class", "test_fraction")}
-        made = _SPLITS[split["kind"]](graph, **how)
+        if split["kind"] not in _SPLITS:
+            raise KeyError(split["kind"])
+        made = split_nodes(graph, **how)
     except (KeyError, TypeError, ValueError, OverflowError, RuntimeError, GraycertError) as error:
         yield VerificationCheck(name="targets", passed=False, detail=f"the split cannot be made again: {error}")
         return
-    same = np.array_equal(made.test.nodes.cpu().numpy(), stored.targets)
+    same = np.array_equal(np.flatnonzero(made.test), stored.targets)
     what = "are" if same else "are NOT"
     which = "of its masks" if split.get("masks") else f"with seed {split['seed']}"
     detail = f"the {len(stored):,} targets {what} the test nodes of the {split['kind']} split {which}"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graycert.certificates import Certificates
+from graycert.data.as_data import as_data
 from graycert.runs.store import FLOOR_FILES
 from graycert.runs.verify.as_trained import disagreeing
 from graycert.runs.verify.findings import VerificationCheck
@@ -40,7 +41,7 @@ def compare_floor(
         )
         yield VerificationCheck(name=f"{_NAME}: weights", passed=found == expected, detail=detail)
     try:
-        wrong = disagreeing(classes, scores_of_floor(model, graph.x, stored.targets))
+        wrong = disagreeing(classes, scores_of_floor(model, as_data(graph).x, stored.targets))
     except Exception as error:  # whatever a model raises that is not the one of the run
         detail = f"the floor cannot be evaluated ({type(error).__name__}: {error})"
         yield VerificationCheck(name=_NAME, passed=False, detail=detail)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from graycert.data import load_graph, prepare_graph
-from graycert.data.preparation import STEPS
+from graycert.data.load import load_arrays
+from graycert.data.preparation import STEPS, prepare_graph
 from graycert.data.tables.options import TABLE_OPTIONS
 from graycert.errors import GraycertError, InvalidFileError, InvalidParameterError
 from graycert.setup import Setup
@@ -18,7 +18,7 @@ def rebuild_graph(
     nodes: str | Path | None = None,
     data_root: str | Path | None = None,
 ) -> Any:
-    """Load and prepare the graph of a run again.
+    """Load and prepare the graph of a run again: arrays, or a ``Data`` where it lies in a file of PyTorch.
 
     Args:
         setup: That of a run, which names its graph and how it was prepared.
@@ -47,7 +47,7 @@ def rebuild_graph(
     if not isinstance(steps, list) or not all(isinstance(each, list) and set(each) <= set(STEPS) for each in steps):
         raise InvalidFileError(f"config.toml: `provenance.graph.steps` must hold lists of {', '.join(STEPS)}.")
     try:
-        graph = load_graph(source, nodes=nodes, data_root=data_root, **options)
+        graph = load_arrays(source, nodes=nodes, data_root=data_root, **options)
         for step in steps:
             graph = prepare_graph(graph, **{name: name in step for name in STEPS})
         return graph

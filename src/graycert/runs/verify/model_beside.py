@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graycert.certificates import Certificates
+from graycert.data.as_data import as_data
 from graycert.errors import GraycertError
 from graycert.problem import Problem
 from graycert.runs.store import MODEL_FILES
@@ -57,12 +58,12 @@ def ask_model(stored: Certificates, graph: Any, model: "nn.Module") -> Iterator[
     if known is not None:
         yield _equal("model: convolution", s.convolution, known)
     yield from _same_weights(stored, model)
-    yield from compare_as_trained(stored, graph, model)
+    yield from compare_as_trained(stored, as_data(graph), model)
     if not isinstance(model, OwnModel):
         return
     config = model.config
     yield _equal("model: classes", s.num_classes, config.num_classes)
-    yield _equal("model: features", int(graph.x.size(1)), config.num_features)
+    yield _equal("model: features", int(graph.x.shape[1]), config.num_features)
     if s.num_layers is not None:
         deep_enough = s.num_layers >= model.num_layers
         detail = f"the run assumes {s.num_layers:,} propagation steps, the model takes {model.num_layers:,}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graycert.certificates import Certificates
+from graycert.data.as_data import as_data
 from graycert.errors import GraycertError
 from graycert.graph import CanonicalGraph
 from graycert.problem import Execution
@@ -36,7 +37,7 @@ def _drawn_again(
     columns = CanonicalGraph.of(graph, merge_parallel=s.allows_parallel_edges).in_columns
     again = certify(
         model,
-        graph,
+        as_data(graph),
         targets=stored.targets,
         ablation_token=ablation_token,
         **s.arguments(columns),

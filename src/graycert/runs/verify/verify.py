@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from graycert.certificates import Certificates
 from graycert.data import validate_data
-from graycert.heterogeneous import AskedOfTypes, graph_of_run, is_heterogeneous
+from graycert.heterogeneous import graph_of_run, is_heterogeneous
 from graycert.runs.damaged import one_error
 from graycert.runs.verify import comparisons, stored_files
 from graycert.runs.verify.as_trained import WITHOUT_SMOOTHING
@@ -112,6 +112,8 @@ def _of_types(stored: Certificates, model: Any, graph: Any, token: Any) -> tuple
     one = graph_of_run(graph, edge_inputs=inputs, targets=targets)
     if model is None:
         return model, one, token
+    from graycert.heterogeneous import AskedOfTypes
+
     kind = one.types.type_of(min(int(targets[0]), one.num_nodes - 1))
     asked = AskedOfTypes.of(model, graph, targets={kind: None}, edge_inputs=(inputs or ())[1:])
     return asked.model, asked.data, asked.token(token)
