@@ -169,7 +169,7 @@ def test_of_a_large_graph_a_bounded_part_is_compared(monkeypatch):
         monkeypatch.setattr(engines, "_COMPARED_UNITS", 1_000)
         monkeypatch.setattr(engines, "_COMPARED_NODES", 500)
         monkeypatch.setattr(engines, "_COMPARED_TARGETS", 16)
-        part = engines.compared_part(data.edge_index, np.arange(num_nodes), num_nodes=num_nodes, num_layers=2)
+        part = engines.compared_part(data.x, data.edge_index, np.arange(num_nodes), num_layers=2)
         assert part.nodes.numel() <= 500
         assert part.edge_index.size(1) <= 1_000
         assert part.targets.numel() == 16
@@ -185,8 +185,19 @@ def test_of_a_large_graph_a_bounded_part_is_compared(monkeypatch):
 def test_a_graph_of_many_nodes_is_compared_on_a_part_however_few_its_edges(monkeypatch):
     monkeypatch.setattr(engines, "_COMPARED_NODES", 500)
     no_edges = torch.empty(2, 0, dtype=torch.int64)
-    assert engines.compared_part(no_edges, np.arange(500), num_nodes=500, num_layers=2).nodes.numel() == 500
-    assert engines.compared_part(no_edges, np.arange(501), num_nodes=501, num_layers=2).nodes.numel() < 500
+    for num_nodes, compared in ((500, 500), (501, 251)):
+        x = torch.zeros(num_nodes, 3)
+        part = engines.compared_part(x, no_edges, np.arange(num_nodes), num_layers=2)
+        assert part.nodes.numel() == compared
+
+
+def test_a_graph_of_many_features_is_compared_on_a_part(monkeypatch):
+    monkeypatch.setattr(engines, "_COMPARED_FEATURES", 3_000)
+    monkeypatch.setattr(engines, "_COMPARED_TARGETS", 16)
+    data = graph_with_hubs(500, hubs=2)
+    for width, most in ((1, 500), (30, 100), (3_000, 16)):
+        part = engines.compared_part(torch.zeros(500, width), data.edge_index, np.arange(500), num_layers=2)
+        assert part.targets.numel() <= part.nodes.numel() <= most
 
 
 @pytest.mark.parametrize("architecture", ["gcn", "gat"])

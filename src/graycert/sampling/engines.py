@@ -39,6 +39,7 @@ _NOTHING = InterceptionSmoothing(p_delete=0.0, p_ablate=0.0)
 _CHECKED = (InterceptionSmoothing(p_delete=0.3, p_ablate=0.8), InterceptionSmoothing(p_delete=0.5, p_ablate=0.3))
 _TOLERANCE = 1e-4  # relative to the largest score; kernels round differently, by about 1e-6
 _COMPARED_UNITS, _COMPARED_NODES, _COMPARED_TARGETS = 2**18, 2**14, 2**8  # nodes and edges, and some of them
+_COMPARED_FEATURES = 2**21  # of all these nodes
 
 
 def choose_engine(
@@ -126,7 +127,7 @@ def _compiled(
         operations = recognise(model)
         x = data.x.cpu()
         token = ablation_row(model, ablation_token, num_features=x.size(1)).to("cpu", x.dtype)
-        sample = compared_part(edge_index, targets, num_nodes=x.size(0), num_layers=num_layers)
+        sample = compared_part(x, edge_index, targets, num_layers=num_layers)
         clean = x[sample.nodes]
         num_classes = check_scores(model(clean, sample.edge_index), num_nodes=clean.size(0), x=clean).size(1)
 
@@ -199,7 +200,7 @@ def _weights_of(model: nn.Module, edges: Tensor) -> Float32Array | None:
     return weights
 
 
-def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: int, num_layers: int) -> FieldGraph:
+def compared_part(x: Tensor, edge_index: Tensor, targets: NDArray[np.int64], *, num_layers: int) -> FieldGraph:
     """Return the graph on which kernels are compared with the model: the whole, of a large one a bounded part.
 
     Kernels are recognised layer by layer, and compute the same function on every graph; so a part shows as much as the
@@ -207,12 +208,13 @@ def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: 
     these nodes and no others.
 
     Args:
+        x: Features, whose number bounds that of the nodes, too.
         edge_index: int64 (2, num_edges), or with a third row of values, in any order.
         targets: Distinct nodes, shape (num_targets,).
-        num_nodes: Number of nodes.
         num_layers: Number k of propagation steps.
     """
-    if num_nodes <= _COMPARED_NODES and num_nodes + edge_index.size(1) <= _COMPARED_UNITS:
+    num_nodes, most = x.size(0), max(_COMPARED_TARGETS, min(_COMPARED_NODES, _COMPARED_FEATURES // max(1, x.size(1))))
+    if num_nodes <= most and num_nodes + edge_index.size(1) <= _COMPARED_UNITS:
         return whole_graph(sorted_edges(edge_index), torch.tensor(targets), num_nodes=num_nodes)
     chosen = torch.tensor(targets[:: -(-targets.size // _COMPARED_TARGETS)])
     source, target = edge_index[:2]
@@ -220,7 +222,7 @@ def compared_part(edge_index: Tensor, targets: NDArray[np.int64], *, num_nodes: 
     for _ in range(num_layers):
         near = torch.unique(source[nodes[target]])
         near = near[~nodes[near]]
-        nodes[near[: max(0, _COMPARED_NODES - int(nodes.sum()))]] = True
+        nodes[near[: max(0, most - int(nodes.sum()))]] = True
     inside = (nodes[source] & nodes[target]).nonzero().squeeze(1)
     kept = sorted_edges(edge_index[:, inside[:: -(-max(1, inside.numel()) // _COMPARED_UNITS)]])
     position = torch.cumsum(nodes, 0) - 1
