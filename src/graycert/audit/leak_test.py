@@ -191,7 +191,6 @@ def leak_test(
     Raises:
         InvalidParameterError: If the model cannot be evaluated on hostile features or on the edges of a draw.
     """
-    test = LeakTest(model, x, token, num_layers=num_layers, seed=seed)
     if not known:
         model = private_copy(model)
         try:
@@ -207,6 +206,8 @@ def leak_test(
     where = []
     small = _small_stage(model, x, edge_index, num_layers, num_draws, seed, known=known)
     stages = [small] if small is not None else []
+    looked_at = small.x if small is not None and known else x
+    test = LeakTest(model, looked_at, token, num_layers=num_layers, seed=seed)
     if small is not None:
         where.append(f"parts of the graph ({small.x.size(0):,} nodes)")
     if small is None or not known:
