@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -116,6 +117,16 @@ def neighbourhoods_of(c: Certificates) -> Neighbourhoods | None:
     """Return what can be drawn of a result: what it was loaded with, else what its graph says; None without either."""
     if c.neighbourhoods is not None:
         return c.neighbourhoods if isinstance(c.neighbourhoods, Neighbourhoods) else None
+    if c not in _SEARCHED:
+        _SEARCHED[c] = _search(c)
+    return _SEARCHED[c]
+
+
+_SEARCHED: "WeakKeyDictionary[Certificates, Neighbourhoods | None]" = WeakKeyDictionary()
+"""What was searched for already: the page, the votes file and the gains of trust ask for the same."""
+
+
+def _search(c: Certificates) -> Neighbourhoods | None:
     heard = None if c.graph is None else c.setup.smoothing.heard(c, np.zeros(0, dtype=np.int64))
     if c.graph is None or (heard is None and not c.setup.num_layers):
         return None
