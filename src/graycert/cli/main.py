@@ -98,14 +98,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """Be the whole process: interrupted, it is gone at once, whatever threads and pools still have to clear up."""
-    status = main()
-    if status in (INTERRUPTED, TERMINATED):
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError):
-                stream.flush()
-        os._exit(status)
-    sys.exit(status)
+    """Be the whole process: interrupted, it is gone at once, whatever threads and pools still have to clear up.
+
+    Else they do clear up; then, too, it is gone, rather than taking PyTorch apart for a tenth of a second.
+    """
+    left = [FAILED]
+    atexit.register(lambda: _be_gone(left[0]))  # registered first, called last
+    left[0] = main()
+    if left[0] in (INTERRUPTED, TERMINATED):
+        _be_gone(left[0])
+    sys.exit(left[0])
+
+
+def _be_gone(status: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 class _Terminated(KeyboardInterrupt):
