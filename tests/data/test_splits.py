@@ -3,11 +3,14 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
 from graycert.data import InductiveSplit, TransductiveSplit, inductive_split, load_graph, transductive_split
+from graycert.data.arrays import GraphArrays
+from graycert.data.split_nodes import MASKS, split_nodes
 from graycert.errors import InvalidParameterError
 from support.graphs import edge_set, labelled_graph, path_graph
 
@@ -17,6 +20,22 @@ def original_nodes(split: InductiveSplit | TransductiveSplit) -> tuple[set[int],
         set(part.original[part.nodes].tolist()) for part in (split.train, split.validation, split.test)
     )
     return train, validation, test
+
+
+@pytest.mark.parametrize("seed", [0, 1, None])
+def test_nodes_of_arrays_are_those_of_either_kind_of_split(seed: int | None) -> None:
+    data = labelled_graph([30, 25, 60], unlabelled=10)
+    for number, name in enumerate(MASKS):
+        data[name] = torch.arange(data.num_nodes) % 4 == number
+        data[name][data.y < 0] = False
+    arrays = GraphArrays(**{name: data[name].numpy() for name in ("edge_index", "x", "y", *MASKS)})
+    found = split_nodes(arrays, seed=seed, per_class=5)
+    for make in (inductive_split, transductive_split):
+        split = make(data, seed=seed, per_class=5)
+        nodes = original_nodes(split)
+        assert [set(np.flatnonzero(each)) for each in (found.train, found.validation, found.test)] == list(nodes)
+    with pytest.raises(InvalidParameterError, match="`per_class` must leave enough"):
+        split_nodes(arrays, seed=0, per_class=30)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
