@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from graycert._files import write_atomically
 
-DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
-"""What reading raises where a file is not what was written."""
+DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+"""What reading raises where a file is not what was written: a RuntimeError if a bit says that it is encrypted."""
 
 
 def write_archive(file: Path, record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -40,7 +40,10 @@ def read_archive(file: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         FileNotFoundError: If there is no such file.
         Exception: One of `DAMAGED`.
     """
-    with file.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
+    with file.open("rb") as opened:
+        archive = np.load(opened, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("it is a single array")
         members: dict[str, NDArray[Any]] = {name: archive[name] for name in archive.files}
     if str(members.pop("checksum")) != _checksum(members):
         raise ValueError("it is not what was written")
