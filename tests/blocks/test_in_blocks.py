@@ -66,6 +66,12 @@ def test_what_is_kept_is_not_computed_again(tmp_path, counted):
     assert found.seconds.keys() == made("interception").seconds.keys()
 
 
+def test_blocks_of_more_targets_than_there_are_go_on(tmp_path, counted):
+    found = certified(folder=tmp_path, block_size=100)
+    assert_same(certified(folder=tmp_path, block_size=100), found)
+    assert counted == [0]
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["interception", "event-aware", "until-decided", "retention", "difference"])
 @pytest.mark.parametrize("stops", [1, 2])

@@ -147,3 +147,13 @@ def test_a_folder_that_a_worker_does_not_see_is_not_made(tmp_path):
     place.drop()
     assert not place.folder.exists()
     assert place.read(num_targets=1, num_classes=2) == ({}, {})
+
+
+def test_votes_of_a_block_that_is_kept_go_with_the_next_call(data, kept_always, monkeypatch, tmp_path):
+    """A process may be killed just after it has written a block."""
+    with monkeypatch.context() as patch:
+        patch.setattr(VotesSoFar, "drop", lambda self: None)
+        certified(data, folder=tmp_path)
+    assert list(tmp_path.glob("votes-*"))
+    certified(data, folder=tmp_path)
+    assert not list(tmp_path.glob("votes-*"))

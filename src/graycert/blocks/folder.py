@@ -86,6 +86,7 @@ class BlockFolder:
             if say is not None:
                 say(f"{file} is damaged ({error}): this block is computed again")
             return None
+        self.votes_so_far.of(number).drop()  # a process may be killed just after it has kept a block
         return Outcome(setup=setup.replace(**record["setup"]), arrays=arrays, seconds=record["seconds"])
 
     def _file(self, number: int) -> Path:
@@ -124,7 +125,7 @@ def opened(problem: Problem, place: str | Path, *, size: int) -> Iterator[BlockF
             with writing(folder):
                 _start(folder, problem, {**settings, SIZE: size})
         else:
-            _refuse_others(folder, known, settings, asked=problem.execution.block_size)
+            _refuse_others(folder, known, settings, asked=None if problem.execution.block_size is None else size)
             size = int(known[SIZE])
         for left in folder.glob(".*"):  # what a killed process was about to write, or had sent to its workers
             shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
