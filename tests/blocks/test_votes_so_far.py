@@ -121,6 +121,32 @@ def test_stages_that_take_long_are_short_and_others_grow(data, drawn, monkeypatc
             assert len(sizes) < 14
 
 
+def test_what_takes_long_to_keep_is_kept_seldom(data, monkeypatch, tmp_path):
+    clock, kept, drawn = [0.0], [], CompiledEngine.votes
+    monkeypatch.setattr(votes_so_far.time, "monotonic", lambda: clock[0])
+
+    def votes(self, seed, purpose, *, num_samples, first_sample=0, progress=None):
+        clock[0] += num_samples
+        return drawn(self, seed, purpose, num_samples=num_samples, first_sample=first_sample, progress=progress)
+
+    def keeping(seconds):
+        def keep(self, done, arrays):
+            kept.append(clock[0])
+            clock[0] += seconds
+
+        return keep
+
+    monkeypatch.setattr(CompiledEngine, "votes", votes)
+    for seconds in (0.0, 0.2, 3.0):
+        kept.clear()
+        monkeypatch.setattr(VotesSoFar, "keep", keeping(seconds))
+        certified(data, graycert.Draws(num_selection=1_000, num_estimation=1_000), folder=tmp_path / str(seconds))
+        assert len(kept) > 3
+        assert (len(kept) - 1) * seconds <= 0.01 * clock[0]  # the first time nobody knows
+        assert seconds > 1 or len(kept) > 50
+        clock[0] = 0.0
+
+
 @pytest.mark.parametrize("what", ["another run", "damaged", "another block"])
 def test_votes_of_something_else_are_not_taken(what, data, kept_always, monkeypatch, tmp_path):
     interrupted_after(3, monkeypatch, data, FIXED, tmp_path / "kept")

@@ -22,6 +22,7 @@ FEWEST = 32
 """Draws of a stage at least."""
 
 _BATCHES = "batches"
+_LITTLE = 0.3  # seconds that keeping votes may take: where it takes n times as long, it is done n times as seldom
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class VotesSoFar:
         folder: The folder of the unfinished certification. Where a worker does not see it, nothing is kept.
         run: Names all that decides the results.
         block: Number of the block.
-        every: About as many seconds of drawing are lost at most.
+        every: About as many seconds of drawing are lost at most, more where keeping takes long.
     """
 
     folder: Path
@@ -87,8 +88,9 @@ class Stages:
         self._place: VotesSoFar | None = problem.votes_so_far
         self._done: dict[str, int] = {}
         self._votes: dict[str, IntArray] = {}
-        self._kept = time.monotonic()
+        self._next = 0.0
         if self._place is not None:
+            self._next = time.monotonic() + self._place.every
             self._done, self._votes = self._place.read(num_targets=problem.targets.size, num_classes=engine.num_classes)
         batches = self._votes.pop(_BATCHES, None)
         self._batches: list[IntArray] = [] if batches is None else list(np.moveaxis(batches, 1, 0))
@@ -123,8 +125,10 @@ class Stages:
         return self._batches[number]
 
     def _keep_now_and_then(self) -> None:
-        if self._place is None or time.monotonic() - self._kept < self._place.every:
+        if self._place is None or time.monotonic() < self._next:
             return
+        started = time.monotonic()
         batches = {_BATCHES: np.stack(self._batches, axis=1)} if self._batches else {}
         self._place.keep(self._done, {**self._votes, **batches})
-        self._kept = time.monotonic()
+        ended = time.monotonic()
+        self._next = ended + self._place.every * max(1.0, (ended - started) / _LITTLE)
