@@ -48,5 +48,7 @@ def _mathematics(app, what, name, obj, options, lines):  # the signature is Sphi
         formula = " ".join(match["formula"].split())
         return f"{indent}.. math::\n\n{indent}   {formula}\n"
 
-    text = re.sub(r"^(?P<indent> *)\$\$(?P<formula>.+?)\$\$\.?$", display, "\n".join(lines), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^(?P<indent> *)\$\$(?P<formula>.+?)\$\$\.?$", display, "\n".join(lines), flags=re.MULTILINE | re.DOTALL
+    )
     lines[:] = re.sub(r"(?<!\$)\$([^$\n]+(?:\n[^$\n]+)?)\$(?!\$)", r":math:`\1`", text).split("\n")

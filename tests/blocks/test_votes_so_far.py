@@ -1,5 +1,6 @@
 """Votes that are kept while a block is drawn: what is killed goes on after them, to the same bytes."""
 
+import errno
 import shutil
 from functools import partial
 
@@ -9,6 +10,7 @@ import pytest
 import graycert
 from graycert.blocks import folder
 from graycert.certification import certify
+from graycert.errors import WriteError
 from graycert.sampling.compiled import CompiledEngine
 from graycert.smoothing import votes_so_far
 from graycert.smoothing.votes_so_far import VotesSoFar
@@ -183,3 +185,26 @@ def test_votes_of_a_block_that_is_kept_go_with_the_next_call(data, kept_always, 
     assert list(tmp_path.glob("votes-*"))
     certified(data, folder=tmp_path)
     assert not list(tmp_path.glob("votes-*"))
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_votes_make_room_for_their_block_where_the_disk_is_full(room, data, kept_always, monkeypatch, tmp_path):
+    """They stay where that does not do."""
+
+    def write_archive(file, record, arrays):
+        if room == 0 or list(tmp_path.glob("votes-*")):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        before(file, record, arrays)
+
+    before = folder.write_archive
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "write_archive", write_archive)
+        if room:
+            assert_same(certified(data, folder=tmp_path), certified(data))
+            assert not list(tmp_path.glob("votes-*"))
+            return
+        with pytest.raises(WriteError, match="No space left"):
+            certified(data, folder=tmp_path)
+    said = []
+    assert_same(certified(data, folder=tmp_path, say=said.append), certified(data))
+    assert "It goes on with the votes that are kept: 40 of selection, 200 of estimation." in said

@@ -65,8 +65,7 @@ class BlockFolder:
         found = {name: getattr(outcome.setup, name) for name in _FOUND}
         record = {"run": self._run, "block": number, "setup": found, "seconds": dict(outcome.seconds)}
         with writing(self.folder):
-            write_archive(self._file(number), record, outcome.arrays)
-        self.votes_so_far.of(number).drop()
+            self.votes_so_far.of(number).replaced_by(lambda: write_archive(self._file(number), record, outcome.arrays))
 
     def holds_votes(self) -> bool:
         """Return whether votes of a block that is not finished are kept."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from graycert._archives import DAMAGED, read_archive, write_archive
+from graycert._files import is_no_room, write_atomically
 from graycert._types import IntArray
 from graycert.problem import Problem
 from graycert.sampling.engine import Engine, Progress
@@ -67,6 +68,27 @@ class VotesSoFar:
         if self.folder.is_dir():
             with suppress(OSError):
                 write_archive(self.file, {"run": self.run, "block": self.block, "done": dict(done)}, arrays)
+
+    def replaced_by(self, write: Callable[[], None]) -> None:
+        """Write the block, where the disk is full in their place, and remove them.
+
+        Raises:
+            OSError: If it cannot be written; they are still there.
+        """
+        try:
+            write()
+        except OSError as error:
+            if not (is_no_room(error) and self.file.is_file()):
+                raise
+            votes = self.file.read_bytes()
+            self.drop()
+            try:
+                write()
+            except OSError:
+                with suppress(OSError):
+                    write_atomically(self.file, lambda file: file.write_bytes(votes))
+                raise
+        self.drop()
 
     def drop(self) -> None:
         """Remove the file, once the block is kept as a whole."""
