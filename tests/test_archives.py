@@ -1,9 +1,12 @@
 """Archives that are whole, or damaged in any way, are told apart."""
 
+import hashlib
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from graycert._archives import DAMAGED, read_archive, write_archive
+from graycert._archives import DAMAGED, digest, read_archive, write_archive
 
 ARRAYS = {"one": np.arange(6).reshape(2, 3)}
 
@@ -46,3 +49,21 @@ def test_an_array_that_is_no_archive_is_damaged(file):
         np.save(opened, ARRAYS["one"])
     with pytest.raises(DAMAGED):
         read_archive(file)
+
+
+SEVERAL = [np.arange(6.0).reshape(2, 3).T, np.array("text"), np.array(3), np.empty((0, 4)), np.array([True, False])]
+
+
+@pytest.mark.parametrize("array", SEVERAL, ids=["transposed", "text", "one number", "nothing", "bool"])
+def test_a_digest_is_of_type_shape_and_values(array):
+    said = f"{array.dtype.str} {array.shape} ".encode() + array.tobytes()
+    assert digest(array) == hashlib.sha256(said).hexdigest()
+
+
+def test_a_digest_copies_nothing():
+    array = np.ones(2**20)
+    tracemalloc.start()
+    digest(array)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < array.nbytes / 10
