@@ -30,8 +30,8 @@ from machine import peak_mib
 SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
 THREAT = graycert.NodeFeatureThreat(min_distance=1)
 DRAWS = (25, 50, 100, 200)
-SIDE_BY_SIDE = (16, 4)
-BEYOND_CACHES = 900_000  # directed edges from which on hidden rows of 16 draws take more than any cache
+SIDE_BY_SIDE = (32, 4)  # as wide as tiles are where memory allows, and as 10⁷ edges leave room for in 1 GiB
+BEYOND_CACHES = 900_000  # directed edges from which on hidden rows of 32 draws take more than any cache
 Record = dict[str, Any]
 
 
@@ -81,8 +81,9 @@ def drawn(num_edges: int, *, side_by_side: int, rounds: int = 3) -> Record:
     model = graycert.build_model("gcn", data, skip=False, seed=0).eval()
     everyone = np.arange(data.num_nodes)
     engine: Any = choose_engine(model, data, everyone, smoothing=SMOOTHING, num_layers=2, memory=2**40)
-    engine = dataclasses.replace(engine, lanes=(side_by_side,))
-    number = 6 * side_by_side
+    engine = dataclasses.replace(engine, lanes=(side_by_side,)).restricted(np.ones(data.num_nodes, dtype=np.bool_))
+    assert {cut.lanes for cut in engine.plan.cuts} == {side_by_side}
+    number = max(2 * side_by_side, 24)
     engine.votes(0, Purpose.ESTIMATION, num_samples=side_by_side)
     spent = []
     for _ in range(rounds):
