@@ -29,7 +29,7 @@ from machine import peak_mib
 
 SMOOTHING = graycert.InterceptionSmoothing(p_delete=0.31, p_ablate=0.794)
 THREAT = graycert.NodeFeatureThreat(min_distance=1)
-DRAWS = (25, 50, 100, 200)
+DRAWS = (96, 192, 384, 768, 1_536)
 SIDE_BY_SIDE = (32, 4)  # as wide as tiles are where memory allows, and as 10⁷ edges leave room for in 1 GiB
 BEYOND_CACHES = 900_000  # directed edges from which on hidden rows of 32 draws take more than any cache
 Record = dict[str, Any]
@@ -74,7 +74,7 @@ def measured(num_edges: int, *, memory: int, bound: str, num_draws: int) -> Reco
     }
 
 
-def drawn(num_edges: int, *, side_by_side: int, rounds: int = 3) -> Record:
+def drawn(num_edges: int, *, side_by_side: int, number: int, rounds: int = 3) -> Record:
     """Draw for every node of a graph of about so many directed edges in this process, and nothing else."""
     torch.set_num_threads(1)
     data = hub_graph(int(num_edges / (2 * EDGES_PER_NODE)))
@@ -83,7 +83,6 @@ def drawn(num_edges: int, *, side_by_side: int, rounds: int = 3) -> Record:
     engine: Any = choose_engine(model, data, everyone, smoothing=SMOOTHING, num_layers=2, memory=2**40)
     engine = dataclasses.replace(engine, lanes=(side_by_side,)).restricted(np.ones(data.num_nodes, dtype=np.bool_))
     assert {cut.lanes for cut in engine.plan.cuts} == {side_by_side}
-    number = max(2 * side_by_side, 24)
     engine.votes(0, Purpose.ESTIMATION, num_samples=side_by_side)
     spent = []
     for _ in range(rounds):
@@ -92,12 +91,8 @@ def drawn(num_edges: int, *, side_by_side: int, rounds: int = 3) -> Record:
         spent.append(time.process_time() - started)
     edges = data.edge_index.size(1)
     each = min(spent) / (number * (data.num_nodes + edges))
-    return {
-        "edges": edges,
-        "side_by_side": side_by_side,
-        "draw_seconds": min(spent) / number,
-        "nanoseconds": 1e9 * each,
-    }
+    about = {"edges": edges, "side_by_side": side_by_side, "draws": number, "seconds": min(spent)}
+    return {**about, "draw_seconds": min(spent) / number, "nanoseconds": 1e9 * each}
 
 
 def exponent(sizes: list[float], costs: list[float]) -> tuple[float, float]:
@@ -123,7 +118,7 @@ def main() -> None:
     if asked.here is not None:
         num_edges, num_draws, *alone = asked.here
         if alone:
-            print(json.dumps(drawn(num_edges, side_by_side=alone[0])))
+            print(json.dumps(drawn(num_edges, side_by_side=alone[0], number=num_draws)))
         else:
             print(json.dumps(measured(num_edges, memory=memory, bound=asked.bound, num_draws=num_draws)))
         return
@@ -138,12 +133,12 @@ def main() -> None:
         return record
 
     grown = [found(edges, 100) for edges in asked.edges]
-    more = [found(asked.edges[len(asked.edges) // 2], draws) for draws in DRAWS]
-    alone = {width: [found(edges, 0, width) for edges in asked.edges] for width in SIDE_BY_SIDE}
+    more = [found(asked.edges[min(1, len(asked.edges) - 1)], draws, SIDE_BY_SIDE[0]) for draws in DRAWS]
+    alone = {width: [found(edges, max(24, 2 * width), width) for edges in asked.edges] for width in SIDE_BY_SIDE}
     fits = [
         ("draws against edges", "edges", "draws_seconds", grown),
         ("bounds against entries of fields", "field_entries", "bounds_seconds", grown),
-        ("draws against number of draws", "draws", "draws_seconds", more),
+        ("draws against number of draws", "draws", "seconds", more),
     ]
     for width, records in alone.items():
         large = [each for each in records if each["edges"] >= BEYOND_CACHES]

@@ -72,12 +72,23 @@ def test_results_grow_in_proportion_to_the_targets():
 
 
 def test_the_peak_has_passes_and_draws_one_after_the_other():
-    few, many = planned(drawing=0), planned(drawing=10**9)
-    beside = LIBRARIES + few.data + few.graph + few.results
-    assert few.num_bytes == beside + few.whole_pass
-    assert many.num_bytes == beside + 10**9
+    few, many, most = planned(drawing=0), planned(drawing=10**9), planned(drawing=0, num_targets=50)
+    beside = LIBRARIES + few.data + few.graph
+    assert few.num_bytes == beside + few.results // 2 + few.whole_pass
+    assert many.num_bytes == beside + few.results // 2 + 10**9
+    results = replace(most, results=10**8)
+    assert results.num_bytes == beside + 10**8
+    assert replace(results, drawing=10**8).num_bytes == beside + 15 * 10**7
     assert "takes about 1.5 GiB" in many.in_words()
     assert "drawing 0.93" in many.in_words()
+
+
+def test_single_votes_are_there_throughout():
+    asked = problem()
+    singly = asked.with_setup(rule="event-aware")
+    plain, found = (PlannedMemory.of(each, drawing=10**9) for each in (asked, singly))
+    assert found.single_votes == 16 * asked.setup.draws.num_estimation * 10
+    assert found.num_bytes == plain.num_bytes + found.single_votes
 
 
 def test_the_widest_layer():

@@ -28,7 +28,9 @@ class PlannedMemory:
         data: Features, edges and labels as they were handed in. What is mapped from a file counts, though the operating
             system gives it up where memory is short.
         graph: Sorted edges.
-        results: Bounds, votes and conclusions of all targets that are worked on at once.
+        results: Bounds, votes and conclusions of all targets that are worked on at once. While the model is called,
+            bounds and votes are there, half of it.
+        single_votes: What some rules look at besides: the class of every vote, or votes by batches.
         whole_pass: One forward pass of the model over the whole graph, as the audit makes it, and the comparison with
             the model as trained: a copy of the features, messages of the widest layer. Nothing where it is made in
             parts, which takes less than drawing does.
@@ -39,6 +41,7 @@ class PlannedMemory:
     data: int
     graph: int
     results: int
+    single_votes: int
     whole_pass: int
     drawing: int
 
@@ -57,15 +60,17 @@ class PlannedMemory:
             libraries=LIBRARIES,
             data=sum(int(each.nbytes) for each in tensors if each is not None),
             graph=_PER_EDGE * graph.num_edges + _PER_NODE * graph.num_nodes,
-            results=int(kept * (bytes_of_results(problem) + bytes_until_done(problem)) * problem.targets.size),
+            results=int(kept * bytes_of_results(problem) * problem.targets.size),
+            single_votes=bytes_until_done(problem) * problem.targets.size,
             whole_pass=_whole_pass(problem),
             drawing=drawing,
         )
 
     @property
     def num_bytes(self) -> int:
-        """The peak: passes over the whole graph and draws follow one another."""
-        return self.libraries + self.data + self.graph + self.results + max(self.whole_pass, self.drawing)
+        """The peak: passes over the whole graph, draws and conclusions follow one another."""
+        calling = self.results // 2 + max(self.whole_pass, self.drawing)
+        return self.libraries + self.data + self.graph + self.single_votes + max(self.results, calling)
 
     def in_words(self) -> str:
         """Return the plan as a sentence."""
