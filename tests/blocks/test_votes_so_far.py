@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ import graycert
 from graycert.blocks import folder
 from graycert.certification import certify
 from graycert.errors import WriteError
+from graycert.sampling import choose_engine, voting
 from graycert.sampling.compiled import CompiledEngine
 from graycert.smoothing import votes_so_far
 from graycert.smoothing.votes_so_far import VotesSoFar
@@ -97,6 +99,37 @@ def test_no_kept_draw_is_made_twice(draws, times, data, drawn, kept_always, monk
     assert sorted(before + drawn) == sorted(in_all)
     assert any("It goes on with the votes that are kept" in line for line in said)
     assert not list((tmp_path / "kept").glob("votes-*"))
+
+
+@pytest.mark.parametrize("batch_size", [7, 50])
+def test_pytorch_evaluates_the_same_draws_together_in_stages_as_at_once(
+    batch_size, data, kept_always, monkeypatch, tmp_path
+):
+    """Its rounding may depend on the company that a draw is in."""
+    passes, before = [], voting.evaluate
+
+    def noting(model, rows, edges, **how):
+        passes.append((rows.shape, edges.shape, float(rows.sum())))
+        return before(model, rows, edges, **how)
+
+    monkeypatch.setattr(voting, "evaluate", noting)
+    expected = certified(data, engine="torch", batch_size=batch_size)
+    at_once = list(passes)
+    passes.clear()
+    assert_same(certified(data, engine="torch", batch_size=batch_size, folder=tmp_path / "kept"), expected)
+    assert passes == at_once
+
+
+def test_of_targets_in_several_parts_more_is_drawn_at_a_time(data):
+    model, everyone = graycert.build_model("gcn", data, seed=1).eval(), np.arange(60)
+    smoothing = graycert.InterceptionSmoothing(p_delete=0.3, p_ablate=0.7)
+    engine = choose_engine(model, data, everyone, smoothing=smoothing, num_layers=2)
+    assert engine.draws_at_once == 32
+    (whole,) = engine.plan.cuts
+    halves = tuple(replace(whole, rows=slice(*rows)) for rows in ((0, 30), (30, 60)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompiledEngine, "plan", replace(engine.plan, cuts=halves))
+        assert engine.draws_at_once == 1_024
 
 
 def test_stages_that_take_long_are_short_and_others_grow(data, drawn, monkeypatch, tmp_path):

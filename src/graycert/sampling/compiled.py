@@ -15,6 +15,7 @@ from torch import Tensor
 from graycert._types import Float32Array, IntArray
 from graycert._validation import check_integer
 from graycert.sampling.drawing_plan import LANES, Cut, DrawingPlan, plan_drawing
+from graycert.sampling.kernels.draws import WIDEST
 from graycert.sampling.layered_field import InEdges
 from graycert.sampling.layers import Layer, check_magnitudes, kernels_of, project, room_for_lanes, split_layers
 from graycert.sampling.memory import default_budget
@@ -23,6 +24,8 @@ from graycert.sampling.placed_smoothing import AnySmoothing
 from graycert.sampling.streams import CoinStream, Purpose
 from graycert.sampling.tally import Counts, Progress, Tally
 from graycert.sampling.workspace import Coins, Part, Tile
+
+_WORTH_PARTS = 32  # tiles that take many times as long as making parts does
 
 
 class _Made:
@@ -69,6 +72,14 @@ class CompiledEngine:
     def num_classes(self) -> int:
         """Number C of classes."""
         return int(self.skip_logits.shape[1])
+
+    @property
+    def draws_at_once(self) -> int:
+        """Draws of the widest tile; scores are the same in every tile.
+
+        Where targets are computed in several parts, many times as many: every call makes these parts anew.
+        """
+        return WIDEST * (1 if len(self.plan.cuts) == 1 else _WORTH_PARTS)
 
     def restricted(self, wanted: NDArray[np.bool_]) -> "CompiledEngine":
         """Return the engine for some of its targets, bool (num_targets,), with the same votes for these."""

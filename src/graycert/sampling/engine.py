@@ -22,6 +22,15 @@ class Engine(Protocol):
         """Number C of classes."""
         ...
 
+    @property
+    def draws_at_once(self) -> int | None:
+        """Draws that are evaluated together; None if that differs from target to target.
+
+        Votes of stages that begin at multiples of it are, bit by bit, those of one call: scores may be rounded
+        differently in another company.
+        """
+        ...
+
     def votes(
         self,
         seed: int,

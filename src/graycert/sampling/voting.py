@@ -33,7 +33,7 @@ Progress = Callable[[int], None]
 _MEMORY_BUDGET = 32 * 2**20  # bytes of activations per forward pass on the CPU; larger blocks are mapped anew each time
 _CUDA_BUDGET = 1024 * 2**20
 _MOST_COPIES = 256
-_CHUNK = 4096  # sample numbers at a time
+_CHUNK = 4096  # about as many sample numbers at a time
 _AGREEMENT_TOLERANCE = 1e-3  # relative to how much logits vary
 _ROUNDING = 1e-5  # relative to the largest logit
 _MEASURED_FROM, _MEASURED_DRAWS, _SLOWER = 0.02, 8, 1.1  # seconds of a forward pass, draws, and times as long
@@ -74,6 +74,11 @@ class VotingEngine:
     def samples_per_pass(self) -> int:
         """Most samples per forward pass."""
         return self.draws.samples_per_pass
+
+    @property
+    def draws_at_once(self) -> int:
+        """The same."""
+        return self.samples_per_pass
 
     def votes(
         self,
@@ -119,8 +124,9 @@ class VotingEngine:
         check_integer("num_samples", num_samples, at_least=1)
         num_targets, end, done = self.field.targets.numel(), first_sample + num_samples, 0
         with torch.inference_mode(), evaluation_mode(self.model):
-            for low in range(first_sample, end, _CHUNK):
-                samples = torch.arange(low, min(low + _CHUNK, end), device=self.rows.device)
+            chunk = self.samples_per_pass * max(1, _CHUNK // self.samples_per_pass)
+            for low in range(first_sample, end, chunk):
+                samples = torch.arange(low, min(low + chunk, end), device=self.rows.device)
                 for target, scores in self._batches(seed, purpose, samples):
                     yield target, voted_class(scores)
                     before, done = done // num_targets, done + target.numel()

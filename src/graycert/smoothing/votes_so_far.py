@@ -1,6 +1,7 @@
 """Votes of a block that is not finished, kept now and then while they are drawn: a block may take hours.
 
-Draws are numbered, and votes are sums over them. So it makes no difference in how many stages they are drawn.
+Draws are numbered, and votes are sums over them. A stage is a multiple of the draws that an engine evaluates together,
+so that it makes no difference, bit by bit, in how many stages they are drawn.
 """
 
 import dataclasses
@@ -123,10 +124,12 @@ class Stages:
     def votes(self, purpose: Purpose, *, num_samples: int) -> IntArray:
         """Return votes per target and class, as `Engine.votes` does."""
         draw, place, name, seed = self._engine.votes, self._place, purpose.value, self._problem.setup.seed
-        if place is None:
+        at_once = self._engine.draws_at_once
+        if place is None or at_once is None:
             return draw(seed, purpose, num_samples=num_samples, progress=self._progress)
         votes: IntArray = np.zeros((self._problem.targets.size, self._engine.num_classes), dtype=np.int64)
-        votes, done, size = self._votes.get(name, votes), self._done.get(name, 0), FEWEST
+        votes, done = self._votes.get(name, votes), self._done.get(name, 0)
+        size = fewest = at_once * -(-FEWEST // at_once)
         self._progress(done)
         while done < num_samples:
             number, started = min(size, num_samples - done), time.monotonic()
@@ -135,7 +138,7 @@ class Stages:
             self._votes[name], self._done[name] = votes, done
             self._keep_now_and_then()
             took = max(time.monotonic() - started, 1e-9)
-            size = max(FEWEST, min(2 * size, int(number * place.every / 2 / took) // FEWEST * FEWEST))
+            size = max(fewest, min(2 * size, int(number * place.every / 2 / took) // fewest * fewest))
         return votes
 
     def batch(self, number: int, draw: Callable[[], IntArray]) -> IntArray:

@@ -118,6 +118,11 @@ class RandomizedAblationEngine:
         """Number k of nodes that keep their features, for each target."""
         return self._per_target([domain.num_kept for domain in self.domains])
 
+    @property
+    def draws_at_once(self) -> None:
+        """Nothing: every domain has as many copies as fit."""
+        return None
+
     def votes(
         self,
         seed: int,

@@ -52,6 +52,11 @@ class SparseSmoothingEngine:
     num_classes: int
     name: str
 
+    @property
+    def draws_at_once(self) -> int:
+        """One sample is evaluated after another."""
+        return 1
+
     def votes(
         self,
         seed: int,
