@@ -148,7 +148,9 @@ def main() -> None:
         weights, run = options.model or f"{folder}/model.safetensors", f"{folder}/run"
         graph = ["--graph", options.graph]
         if options.model is None:
-            run_cold(["train", *graph, "--max-epochs", "30", "--learning-rate", "0.01", "--out", weights], 1)
+            run_cold(
+                ["train", *graph, "--max-epochs", "30", "--learning-rate", "0.01", "--out", weights, "--overwrite"], 1
+            )
         certify = ["certify", *graph, "--model", weights, "--n0", options.n0, "--n1", options.n1]
         certify += ["--out", run, "--overwrite"]
         run_cold(certify, 1)  # compiles what is not in the kernel cache
