@@ -67,7 +67,7 @@ def kept_always(monkeypatch):
     monkeypatch.setattr(folder, "VotesSoFar", partial(VotesSoFar, every=0.0))
 
 
-def interrupted_after(times, monkeypatch, data, draws, folder):
+def interrupted_after(times, monkeypatch, data, draws, folder, **execution):
     """Certify until votes have been kept so many times, as if killed then."""
     before, count = VotesSoFar.keep, [0]
 
@@ -80,7 +80,7 @@ def interrupted_after(times, monkeypatch, data, draws, folder):
     with monkeypatch.context() as patch:
         patch.setattr(VotesSoFar, "keep", keep)
         with pytest.raises(KeyboardInterrupt) as interruption:
-            certified(data, draws, folder=folder)
+            certified(data, draws, folder=folder, **execution)
     assert "and votes of further ones are kept" in interruption.value.__notes__[0]
 
 
@@ -180,6 +180,13 @@ def test_what_takes_long_to_keep_is_kept_seldom(data, monkeypatch, tmp_path):
         assert (len(kept) - 1) * seconds <= 0.01 * clock[0]  # the first time nobody knows
         assert seconds > 1 or len(kept) > 50
         clock[0] = 0.0
+
+
+def test_of_several_blocks_it_is_said_that_votes_are_kept(data, kept_always, monkeypatch, tmp_path):
+    interrupted_after(2, monkeypatch, data, FIXED, tmp_path / "kept", block_size=30)
+    said = []
+    certified(data, folder=tmp_path / "kept", block_size=30, say=said.append)
+    assert any(line.endswith("; votes of further ones are kept") for line in said)
 
 
 @pytest.mark.parametrize("what", ["another run", "damaged", "another block"])

@@ -63,6 +63,7 @@ def _work(
     left = {number: rows for number, rows in blocks.items() if number not in done}
     if say is not None and folder is not None and len(blocks) > 1:
         before = f"; {len(done):,} of them are done already" if done else ""
+        before += "; votes of further ones are kept" if folder.holds_votes() else ""
         say(f"{len(blocks):,} blocks of at most {folder.size:,} targets, kept in {folder.folder}{before}")
     shown = problem.execution.progress and len(blocks) > 1
     if len(blocks) > 1:
