@@ -73,13 +73,15 @@ def refuse_batch(data: Any) -> None:
     Raises:
         UnsoundSetupError: ``batch-not-graph``.
     """
-    found = next((name for name in BATCH_ATTRIBUTES if data.get(name) is not None), None)
+    stores = getattr(data, "stores", (data,))  # of a HeteroData one for each type, and its own
+    found = next((name for store in stores for name in BATCH_ATTRIBUTES if store.get(name) is not None), None)
     if found is not None:
+        it = f"the attribute `{found}` of every type" if len(stores) > 1 else f"the attribute: del data.{found}"
         raise UnsoundSetupError(
             "batch-not-graph",
             f"`data` must be a whole graph, got one with `{found}`, as NeighborLoader makes them: nodes at the border "
             "of a batch lack neighbours, so certificates would be about another graph. Pass the graph that the loader "
-            f"was given; if it is whole after all, delete the attribute: del data.{found}.",
+            f"was given; if it is whole after all, delete {it}.",
         )
 
 

@@ -11,8 +11,8 @@ from torch_geometric.data import Data, HeteroData
 
 from graycert._types import IntArray
 from graycert._validation import check_targets
-from graycert.data.checks import BATCH_ATTRIBUTES, validate_data
-from graycert.errors import InvalidParameterError, UnsoundSetupError
+from graycert.data.checks import refuse_batch, validate_data
+from graycert.errors import InvalidParameterError
 from graycert.graph.typed_nodes import Relation, TypedNodes, relation_in_words
 from graycert.heterogeneous.classifier import EDGE_TYPE
 from graycert.threats.named_nodes import named_nodes
@@ -34,7 +34,7 @@ def one_graph(data: HeteroData, *, target_type: str | None = None, edge_inputs: 
         InvalidParameterError: If a type has no features, or something is malformed.
         UnsoundSetupError: ``batch-not-graph``.
     """
-    _refuse_batch(data)
+    refuse_batch(data)
     types = typed_nodes(data)
     types = replace(types, lengths=tuple((name, _lengths(data, types.relations, name)) for name in edge_inputs))
     made = Data(
@@ -81,18 +81,6 @@ def columns_of_one_graph(data: HeteroData, types: TypedNodes) -> Tensor:
         first = [types.nodes_of(end).start for end in (relation[0], relation[2])]
         parts.append(data[relation].edge_index.cpu() + torch.tensor(first).unsqueeze(1))
     return torch.cat(parts, dim=1)
-
-
-def _refuse_batch(data: HeteroData) -> None:
-    for store in data.stores:
-        found = next((name for name in BATCH_ATTRIBUTES if store.get(name) is not None), None)
-        if found is not None:
-            raise UnsoundSetupError(
-                "batch-not-graph",
-                f"`data` must be a whole graph, got one with `{found}`, as NeighborLoader makes them: nodes at the "
-                "border of a batch lack neighbours, so certificates would be about another graph. Pass the graph that "
-                f"the loader was given; if it is whole after all, delete the attribute `{found}` of every type.",
-            )
 
 
 def _check_features(data: HeteroData, name: str) -> None:
